@@ -1,0 +1,13 @@
+"""Kernels as data: the arithmetic by which programs compute the norm, one frozen row each."""
+
+from __future__ import annotations
+
+from .model import AXES, Kernel, Stages
+from .specification import get_kernel
+from .textbook import TEXTBOOK
+
+KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in TEXTBOOK}
+# from the least to the most float32: the first without an error finding is the weakest clean kernel (design: ladder)
+LADDER: tuple[str, ...] = ("native-serial", "native", "decomposed", "stored-stats", "fused")
+
+__all__ = ["AXES", "KERNELS", "LADDER", "Kernel", "Stages", "get_kernel"]

@@ -1,0 +1,45 @@
+"""Kernels as users name them: NAME or NAME:axis=value,axis=value."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+
+from ..errors import LnauditError
+from .model import AXES, DTYPES, Kernel
+
+
+def get_kernel(text: str | Kernel) -> Kernel:
+    """Return the kernel of a name with overrides, such as ``native:reduction=serial,variance=one_pass``.
+
+    Raises
+    ------
+    LnauditError
+        If the name, an axis or a value is unknown.
+    """
+    from . import KERNELS
+
+    if isinstance(text, Kernel):
+        return text
+    name, _, overrides = text.strip().partition(":")
+    if name not in KERNELS:
+        raise LnauditError(f"unknown kernel {name!r}", _nearest(name, KERNELS), "--kernel")
+    kernel = KERNELS[name]
+    changes: dict[str, str] = {}
+    for item in filter(None, overrides.split(",")):
+        axis, _, value = item.partition("=")
+        if axis not in AXES:
+            raise LnauditError(f"unknown axis {axis!r} of kernel {name}", _nearest(axis, AXES), "--kernel")
+        if value not in AXES[axis]:
+            raise LnauditError(f"{axis}={value} is not known", f"choose from {', '.join(AXES[axis])}", "--kernel")
+        # `variance` names a stage and the algorithm; their values do not meet
+        field = "algorithm" if axis == "variance" and value not in DTYPES else axis
+        changes[field] = value
+        if axis == "sum" and "square_sum" not in overrides:
+            changes["square_sum"] = value
+    return replace(kernel, name=text.strip(), **changes) if changes else kernel
+
+
+def _nearest(word: str, known: dict[str, object] | dict[str, Kernel] | dict[str, tuple[str, ...]]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
