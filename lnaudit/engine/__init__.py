@@ -1,0 +1,1 @@
+"""From blocks of rows to row statistics."""

@@ -1,0 +1,117 @@
+"""What epsilon does to rows whose statistics are known: their fate, and the error in closed form (design 4).
+
+Nothing here looks at elements: one number a row, kernel and epsilon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import two_product
+from ..formats import FORMATS, Format
+from ..kernels import Kernel
+from . import interpreter
+from .reference import inverse_root
+from .rows import InputStatistics, KernelStatistics
+
+Array = NDArray[Any]
+
+
+@dataclass(kw_only=True)
+class Response:
+    """How rows respond to epsilons; every array has shape (epsilons, rows).
+
+    w: emulated variance + epsilon. inverse: the kernel's own denominator or 1/std. scale: r_hat, its 1/std in units
+    of the scaled row, as a sum of two doubles. core_maximum: largest magnitude of the core.
+    """
+
+    w: Array
+    inverse: Array
+    scale: Array
+    scale_low: Array
+    core_maximum: Array
+
+    @property
+    def nonfinite(self) -> Array:
+        """Rows with NaN or Inf in the core."""
+        return ~np.isfinite(self.core_maximum)
+
+    @property
+    def zero(self) -> Array:
+        """Rows whose core is all zero."""
+        return np.asarray(self.core_maximum == 0)
+
+
+def respond(
+    rows: InputStatistics,
+    stats: KernelStatistics,
+    epsilons: tuple[float, ...],
+    fmt: Format,
+    kernel: Kernel,
+    prescale: int,
+) -> Response:
+    """Emulate what follows the variance, one number a row, for each epsilon as the kernel holds it."""
+    at = kernel.stages(fmt)
+    w, inverse = interpreter.inverse(stats.variance.astype(at.variance.carrier), epsilons, fmt, kernel)
+    held = inverse.astype(np.float64)
+    if kernel.inverse == "div":
+        scale, scale_low = _reciprocal(held)
+    else:
+        scale, scale_low = held, np.zeros_like(held)
+    shift = rows.unit + prescale
+    if shift.any():
+        scale, scale_low = np.ldexp(scale, shift), np.ldexp(scale_low, shift)
+    return Response(
+        w=w.astype(np.float64),
+        inverse=inverse,
+        scale=scale,
+        scale_low=scale_low,
+        core_maximum=interpreter.core_maximum(stats.diff.astype(at.diff.carrier), inverse, fmt, kernel).astype(np.float64),
+    )
+
+
+def _reciprocal(den: Array) -> tuple[Array, Array]:
+    """Return 1/den as a sum of two doubles; den = 0 gives Inf, Inf gives 0."""
+    high = 1.0 / den
+    product, error = two_product(high, den)
+    low = high * ((1.0 - product) - error)
+    return high, np.where(np.isfinite(low), low, 0.0)
+
+
+def row_error(rows: InputStatistics, stats: KernelStatistics, response: Response, against: float, fmt: Format) -> Array:
+    """Return E (or F): the RMS of r_hat v_hat - rho v, with rho = 1/sqrt(q + against), before the final rounding.
+
+    Shape (epsilons, rows), in units of the normalized output; NaN where the core is not finite. With the emulated
+    epsilon as `against` this is the arithmetic error E, with the model's the total deviation F (design 4).
+    """
+    rho, rho_low = inverse_root(rows.variance, rows.variance_low, rows.unit, against)
+    q, r = rows.variance, response.scale
+    difference = r - rho
+    if fmt is FORMATS["float64"]:
+        difference = difference + (response.scale_low - rho_low)
+    squared = np.where(
+        stats.A >= q / 4,
+        difference**2 * q + 2 * difference * r * stats.S + r**2 * stats.D,
+        # the first form cancels when the kernel has emptied the row
+        r**2 * stats.A - 2 * r * rho * (q + stats.S) + rho**2 * q,
+    )
+    error = np.sqrt(np.maximum(squared, 0.0))
+    return np.where(response.nonfinite, np.nan, error)
+
+
+def scale_error(rows: InputStatistics, stats: KernelStatistics, response: Response, against: float) -> Array:
+    """Return r_hat (q + S) / (rho q) - 1, the error that all elements of a row share; 0 for q = 0."""
+    rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, against)
+    q = rows.variance
+    ratio = np.where(q > 0, response.scale * (q + stats.S) / (rho * np.where(q > 0, q, 1.0)) - 1.0, 0.0)
+    return np.where(response.nonfinite, np.nan, ratio)
+
+
+def normalized_scale(rows: InputStatistics, epsilon: float) -> Array:
+    """Return sqrt(q / (q + epsilon)) of each row: the exact output's RMS, the root of the collapse ratio."""
+    rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, epsilon)
+    return np.sqrt(rows.variance) * rho

@@ -1,0 +1,260 @@
+"""The numpy engine: row statistics of a block, the specification in code.
+
+A block of whole rows is cut into sub-blocks that stay in cache; each is turned features first, shape (d, n), so that
+every operation, sums included, runs along contiguous memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import lane_sum, round_in_place
+from ..formats import FORMATS, Format
+from . import interpreter
+from .interpreter import Workspace
+from .reference import Reference, center
+from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, join
+
+Array = NDArray[Any]
+SUB_BLOCK = 65_536  # elements: a float64 copy and its companions fit a second-level cache of 1 MiB or two
+NARROW_ROWS = 16  # fewer rows side by side waste the vector unit; from this width on a row is long enough by itself
+LONG_ROW = 16_384
+
+
+def rows_at_once(features: int) -> int:
+    """Return how many rows a sub-block holds."""
+    fitting = max(1, SUB_BLOCK // features)
+    return max(fitting, NARROW_ROWS) if features <= LONG_ROW else fitting
+
+
+def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
+    """Return the statistics of the finite rows of a block of shape (n, d), whose first row has index `first_row`."""
+    step = rows_at_once(plan.features)
+    parts = [_analyse(block[i : i + step], first_row + i, plan, ws) for i in range(0, len(block), step)]
+    return join(parts)
+
+
+def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
+    x = turned(rows, ws)
+    double_double = any(fmt.name == "float64" for fmt, _ in plan.results)
+    x, statistics = _input(x, first_row, plan)
+    exact = ws.array("exact", x.shape, "float64")
+    np.copyto(exact, x)
+    amax = np.maximum(np.abs(statistics.x_max), np.abs(statistics.x_min))
+    reference = center(exact, rms=plan.rms, constant=statistics.constant, amax=amax, double_double=double_double)
+    statistics.variance, statistics.unit = reference.variance, reference.unit
+    if reference.variance_low is not None:
+        statistics.variance_low = reference.variance_low
+    rho, rho_low = reference.inverse_root(plan.model_epsilon)
+    meant = np.multiply(reference.v, rho, out=ws.array("meant", x.shape, "float64"))
+    meant_low = None
+    if reference.v_low is not None:
+        _, error = _product(reference.v, rho)
+        meant_low = error + reference.v_low * rho + reference.v * rho_low
+
+    result = RowStatistics(input=statistics)
+    shift = reference.unit + plan.prescale
+    for fmt in dict.fromkeys(fmt for fmt, _ in plan.results):
+        h, cast = _cast(x, fmt, statistics, reference, rho, plan, ws)
+        result.casts[fmt.name] = cast
+        for i, (other, kernel) in enumerate(plan.results):
+            if other is fmt:
+                h_max, h_min = cast.h_max.astype(fmt.carrier), cast.h_min.astype(fmt.carrier)
+                centered = interpreter.center(h, h_max, h_min, fmt, kernel, plan.rms, ws)
+                part = _kernel(centered, reference, shift, meant, meant_low, i, plan, ws)
+                result.kernels.append(part)
+    # formats were visited in the order of their first result
+    order = [i for fmt in result.casts for i, (other, _) in enumerate(plan.results) if other.name == fmt]
+    result.kernels = [result.kernels[order.index(i)] for i in range(len(order))]
+    return result
+
+
+def _product(a: Array, b: Array) -> tuple[Array, Array]:
+    from ..arithmetic import two_product
+
+    return two_product(a, np.broadcast_to(b, a.shape))
+
+
+def turned(rows: Array, ws: Workspace) -> Array:
+    """Return rows of shape (n, d) as (d, n) in native float32 or float64."""
+    x = ws.array("x", rows.shape[::-1], "float64" if rows.dtype.itemsize == 8 else "float32")
+    np.copyto(x, rows.T)
+    return x
+
+
+def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics]:
+    """Count and drop the rows that are not finite."""
+    x_max, x_min = np.maximum.reduce(x, axis=0), np.minimum.reduce(x, axis=0)
+    finite = np.isfinite(x_max) & np.isfinite(x_min)
+    index = np.arange(first_row, first_row + x.shape[1])
+    counts: dict[str, int] = {}
+    if not finite.all():
+        bad = x[:, ~finite]
+        nan, inf = np.isnan(bad).sum(axis=0), np.isinf(bad).sum(axis=0)
+        counts = {
+            "elements_nan": int(nan.sum()),
+            "elements_inf": int(inf.sum()),
+            "nan_rows": int((nan == len(x)).sum()),
+            "partly_nan_rows": int(((nan > 0) & (nan < len(x))).sum()),
+            "inf_rows": int((nan == 0).sum()),
+        }
+        partial = index[~finite][nan < len(x)]
+        counts["first_nonfinite_row"] = int(partial[0]) if len(partial) else -1
+        x, x_max, x_min, index = np.ascontiguousarray(x[:, finite]), x_max[finite], x_min[finite], index[finite]
+    x_max, x_min = x_max.astype(np.float64), x_min.astype(np.float64)
+    nothing = np.zeros(len(index))
+    return x, InputStatistics(
+        index=index,
+        x_max=x_max,
+        x_min=x_min,
+        variance=nothing,
+        variance_low=nothing,
+        unit=nothing.astype(np.int64),
+        constant=((x_max == 0) & (x_min == 0)) if plan.rms else (x_max == x_min),
+        **counts,
+    )
+
+
+def cast_rows(x: Array, fmt: Format, prescale: int, ws: Workspace) -> Array:
+    """Round rows to a format once, from the file's own dtype; shape (d, n), in the format's carrier."""
+    if prescale:
+        x = np.ldexp(x.astype(np.float64), prescale)
+    if x.dtype == fmt.carrier and fmt.precision in (24, 53):
+        return x
+    h = ws.array("wide_cast", x.shape, x.dtype.name)
+    np.copyto(h, x)
+    round_in_place(h, fmt, ws.scratch)
+    if h.dtype != fmt.carrier:
+        narrow = ws.array("cast", x.shape, fmt.carrier)
+        np.copyto(narrow, h, casting="same_kind")
+        return narrow
+    return h
+
+
+def _cast(
+    x: Array, fmt: Format, rows: InputStatistics, reference: Reference, rho: Array, plan: Plan, ws: Workspace
+) -> tuple[Array, CastStatistics]:
+    h = cast_rows(x, fmt, plan.prescale, ws)
+    # rounding is monotone: the extremes of h are the rounded extremes of x
+    ends = cast_rows(np.stack([rows.x_max, rows.x_min]), fmt, plan.prescale, Workspace()).astype(np.float64)
+    finite = np.isfinite(ends).all(axis=0)
+    constant = (ends == 0).all(axis=0) if plan.rms else ends[0] == ends[1]
+    cast = CastStatistics(h_max=ends[0], h_min=ends[1], finite=finite, constant=constant & finite, error=np.zeros(0))
+    cast.overflow = 0 if finite.all() else int(np.isinf(h[:, ~finite]).sum())
+    zeros = np.count_nonzero(h == 0)
+    cast.subnormal = int(np.count_nonzero(np.abs(h) < h.dtype.type(fmt.smallest_normal))) - zeros
+    if h is x:
+        cast.error = np.zeros(len(finite))
+        return h, cast
+    cast.underflow = zeros - int(np.count_nonzero(x == 0))
+    cast.error = _cast_error(h, x, cast, rows, reference, rho, plan, ws)
+    return h, cast
+
+
+def _cast_error(
+    h: Array,
+    x: Array,
+    cast: CastStatistics,
+    rows: InputStatistics,
+    reference: Reference,
+    rho: Array,
+    plan: Plan,
+    ws: Workspace,
+) -> Array:
+    """RMS of exact LN of h minus exact LN of x, by the closed form of design 4 with t = v_h - v, exact to rounding."""
+    d = plan.features
+    t = ws.array("t", x.shape, "float64")
+    shift = plan.prescale + reference.unit
+    if shift.any():
+        np.subtract(np.ldexp(h.astype(np.float64), -shift), np.ldexp(x.astype(np.float64), -reference.unit), out=t)
+    else:
+        np.subtract(h, x, out=t, dtype=np.float64)
+    if not plan.rms:
+        np.subtract(t, lane_sum(t) / d, out=t)
+    product = ws.array("product", x.shape, "float64")
+    D = lane_sum(np.multiply(t, t, out=product)) / d
+    S = lane_sum(np.multiply(t, reference.v, out=product)) / d
+    q = reference.variance
+    epsilon = np.ldexp(plan.model_epsilon, -2 * reference.unit)
+    rho_h = 1.0 / np.sqrt(np.maximum(q + 2 * S + D, 0.0) + epsilon)
+    rho_h = np.where(np.isfinite(rho_h), rho_h, 0.0)
+    difference = rho_h - rho
+    error = np.sqrt(np.maximum(difference**2 * q + 2 * difference * rho_h * S + rho_h**2 * D, 0.0))
+    error = np.where(cast.constant, np.sqrt(q) * rho, error)
+    return np.where(cast.finite, error, np.nan)
+
+
+def _kernel(
+    centered: interpreter.Centered,
+    reference: Reference,
+    shift: Array,
+    meant: Array,
+    meant_low: Array | None,
+    i: int,
+    plan: Plan,
+    ws: Workspace,
+) -> KernelStatistics:
+    fmt, kernel = plan.results[i]
+    d, n = meant.shape
+    v = ws.array("v_hat", meant.shape, "float64")
+    np.copyto(v, centered.v)
+    if shift.any():
+        np.ldexp(v, -shift, out=v)
+    product = ws.array("product", meant.shape, "float64")
+    A = lane_sum(np.multiply(v, v, out=product)) / d
+    np.subtract(v, reference.v, out=v)
+    if reference.v_low is not None and fmt is FORMATS["float64"]:
+        np.subtract(v, reference.v_low, out=v)
+    D = lane_sum(np.multiply(v, v, out=product)) / d
+    S = lane_sum(np.multiply(v, reference.v, out=product)) / d
+
+    w, inverse = interpreter.inverse(centered.variance, (plan.epsilon,), fmt, kernel)
+    normalized = interpreter.normalize(centered.v, inverse[0], fmt, kernel, ws)
+    core = interpreter.core(normalized, fmt, kernel, ws)
+    np.subtract(core, meant, out=product, dtype=np.float64)
+    if meant_low is not None and fmt is FORMATS["float64"]:
+        np.subtract(product, meant_low, out=product)
+    error = np.sqrt(lane_sum(np.multiply(product, product, out=product)) / d)
+    failed = ~np.isfinite(interpreter.core_maximum(centered.diff, inverse[0], fmt, kernel))
+    core_nan, core_inf = _count_nonfinite(core, failed)
+    output_nan, output_inf, affine_overflow = core_nan, core_inf, np.zeros(n, bool)
+    if plan.weight is not None or plan.bias is not None:
+        y = interpreter.output(normalized, plan.weight, plan.bias, fmt, kernel, ws)
+        finite = np.isfinite(y)
+        some = np.ones(n, bool) if not finite.all() else np.zeros(n, bool)
+        output_nan, output_inf = _count_nonfinite(y, some)
+        if some.any():
+            defined = np.isfinite(plan.weight if plan.weight is not None else 1.0) & np.isfinite(
+                plan.bias if plan.bias is not None else 0.0
+            )
+            affine_overflow = ~finite[np.broadcast_to(defined, d)].all(axis=0) & ~failed
+    return KernelStatistics(
+        total=centered.total.astype(np.float64),
+        mean=centered.mean.astype(np.float64),
+        diff=centered.diff.astype(np.float64),
+        square=centered.square.astype(np.float64),
+        square_sum=centered.square_sum.astype(np.float64),
+        raw_variance=centered.raw_variance.astype(np.float64),
+        variance=centered.variance.astype(np.float64),
+        D=D,
+        S=S,
+        A=A,
+        error=np.where(failed, np.nan, error),
+        core_nan=core_nan,
+        core_inf=core_inf,
+        output_nan=output_nan,
+        output_inf=output_inf,
+        affine_overflow=affine_overflow,
+    )
+
+
+def _count_nonfinite(values: Array, which: Array) -> tuple[Array, Array]:
+    """Count NaN and Inf elements of the rows that have any."""
+    nan, inf = np.zeros(values.shape[1], np.int64), np.zeros(values.shape[1], np.int64)
+    if which.any():
+        chosen = values[:, which]
+        nan[which], inf[which] = np.isnan(chosen).sum(axis=0), np.isinf(chosen).sum(axis=0)
+    return nan, inf

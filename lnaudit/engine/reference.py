@@ -1,0 +1,132 @@
+"""The reference: exact layer norm of the values in the file, in float64 with 16-lane sums or in double-double.
+
+Layout: features first, shape (d, n), so that sums and row constants run along contiguous memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import lane_sum, reciprocal_root, two_product, two_sum
+
+Array = NDArray[Any]
+# squares, their double-double tails and sums of 2^50 terms stay normal within 2^+-300
+EXTREME_EXPONENT = 300
+
+
+@dataclass(kw_only=True)
+class Reference:
+    """Exact centred rows: v of shape (d, n) and q of shape (n,), each with its low part where double-double is used.
+
+    `unit` holds the exponent by which a row was scaled, x * 2^-unit.
+    """
+
+    v: Array
+    variance: Array
+    unit: Array
+    v_low: Array | None = None
+    variance_low: Array | None = None
+
+    def inverse_root(self, epsilon: float) -> tuple[Array, Array]:
+        """Return 1/sqrt(q + epsilon) in units of the scaled row, as a sum of two doubles of shape (n,)."""
+        low = np.zeros_like(self.variance) if self.variance_low is None else self.variance_low
+        return inverse_root(self.variance, low, self.unit, epsilon)
+
+
+def inverse_root(variance: Array, variance_low: Array, unit: Array, epsilon: float) -> tuple[Array, Array]:
+    """Return rho = 1/sqrt(q + epsilon * 4^-unit) as a sum of two doubles; q and epsilon both 0 give 0, for u = 0 there."""
+    scaled = np.ldexp(epsilon, -2 * unit)
+    w, low = two_sum(variance, scaled)
+    low = np.where(np.isfinite(w), low, 0.0) + variance_low
+    # four to a power brings w near 1, where the Newton step is safe
+    half = np.frexp(w)[1] // 2
+    root, root_low = reciprocal_root(np.ldexp(w, -2 * half), np.ldexp(low, -2 * half))
+    usable = np.isfinite(w) & (w > 0)
+    zero = np.zeros_like(w)
+    return (
+        np.where(usable, np.ldexp(root, -half), zero),
+        np.where(usable, np.ldexp(root_low, -half), zero),
+    )
+
+
+def center(x: Array, *, rms: bool, constant: Array, amax: Array, double_double: bool) -> Reference:
+    """Centre finite rows exactly and take their variance.
+
+    Parameters
+    ----------
+    x : ndarray of float64, shape (d, n)
+        Used as working memory.
+    rms : bool
+        Leave out the centring.
+    constant : ndarray of bool, shape (n,)
+        Rows whose elements are all equal (RMSNorm: zero): v and q become exactly 0.
+    amax : ndarray of float64, shape (n,)
+        max|x| of each row.
+    double_double : bool
+        Carry about 100 bits instead of a corrected two-pass in 53.
+    """
+    exponent = np.frexp(amax)[1]
+    unit = np.where((np.abs(exponent) > EXTREME_EXPONENT) & (amax > 0), exponent, 0)
+    if unit.any():
+        x = np.ldexp(x, -unit)
+    if double_double:
+        result = _center_double_double(x, rms, unit)
+    else:
+        result = _center_corrected(x, rms, unit)
+    if constant.any():
+        result.v[:, constant] = 0.0
+        result.variance[constant] = 0.0
+        if result.v_low is not None and result.variance_low is not None:
+            result.v_low[:, constant] = 0.0
+            result.variance_low[constant] = 0.0
+    return result
+
+
+def _center_corrected(x: Array, rms: bool, unit: Array) -> Reference:
+    """Corrected two-pass: centre, then take the mean of the residual off (Chan, Golub, LeVeque 1983)."""
+    d = len(x)
+    if not rms:
+        np.subtract(x, lane_sum(x) / d, out=x)
+        np.subtract(x, lane_sum(x) / d, out=x)
+    return Reference(v=x, variance=lane_sum(np.multiply(x, x)) / d, unit=unit)
+
+
+def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
+    if rms:
+        v, v_low = x, np.zeros_like(x)
+    else:
+        mean, mean_low = _divide(*_tree_sum(x, np.zeros_like(x)), len(x))
+        v, error = two_sum(x, -mean)
+        v, v_low = _renormalize(v, error - mean_low)
+    square, square_low = two_product(v, v)
+    square_low += 2.0 * v * v_low
+    variance, variance_low = _divide(*_tree_sum(square, square_low), len(x))
+    return Reference(v=v, variance=variance, unit=unit, v_low=v_low, variance_low=variance_low)
+
+
+def _renormalize(high: Array, low: Array) -> tuple[Array, Array]:
+    total = high + low
+    return total, low - (total - high)
+
+
+def _divide(high: Array, low: Array, d: int) -> tuple[Array, Array]:
+    quotient = high / d
+    product, error = two_product(quotient, np.full_like(quotient, float(d)))
+    return _renormalize(quotient, (((high - product) - error) + low) / d)
+
+
+def _tree_sum(high: Array, low: Array) -> tuple[Array, Array]:
+    """Sum double-doubles over the first axis by halves."""
+    while len(high) > 1:
+        half = 1 << ((len(high) - 1).bit_length() - 1)
+        rest = len(high) - half
+        total, error = two_sum(high[:rest], high[half:])
+        error += low[:rest] + low[half:]
+        total, error = _renormalize(total, error)
+        high = np.concatenate([total, high[rest:half]])
+        low = np.concatenate([error, low[rest:half]])
+    return high[0], low[0]

@@ -1,0 +1,169 @@
+"""Plan and row statistics: what an engine is asked, and the contract of what it answers (design 4).
+
+All arrays have one element a row, finite input rows only, in the order of `index`. Every engine fills them bit by bit
+alike. Statistics about the data are float64 in units of the *scaled row* x * 2^-unit; those of a kernel are in its
+own units unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..formats import Format
+from ..kernels import Kernel
+
+Array = NDArray[Any]
+T = TypeVar("T", bound="InputStatistics | CastStatistics | KernelStatistics")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to emulate.
+
+    Attributes
+    ----------
+    results : tuple of (Format, Kernel)
+        The emulations.
+    norm : str
+        "layer" or "rms".
+    features : int
+        Elements of a row (d).
+    model_epsilon : float
+        The model's epsilon: its exact output is what the model means.
+    epsilon : float
+        The epsilon that is emulated element by element.
+    epsilons : tuple of float
+        Others whose fate and error are wanted by the closed form.
+    tolerance : float
+        Accepted error of a row, in units of the normalized output, before a format widens it.
+    weight, bias : ndarray of float64, shape (features,), or None
+    prescale : int
+        The kernel is given x * 2^prescale.
+    """
+
+    results: tuple[tuple[Format, Kernel], ...]
+    norm: str
+    features: int
+    model_epsilon: float
+    epsilon: float
+    epsilons: tuple[float, ...] = ()
+    tolerance: float = 0.02
+    weight: Array | None = None
+    bias: Array | None = None
+    prescale: int = 0
+
+    @property
+    def rms(self) -> bool:
+        """Whether the norm is RMSNorm: no centring."""
+        return self.norm == "rms"
+
+    def limit_of(self, fmt: Format) -> float:
+        """Accepted row error in a format: the tolerance, at least four unit roundoffs (a heuristic)."""
+        return max(self.tolerance, 4 * fmt.unit_roundoff)
+
+
+@dataclass(kw_only=True)
+class InputStatistics:
+    """The rows of the file, by the reference.
+
+    x_max, x_min: extremes. variance, variance_low: q of the scaled row as a sum of two doubles (low is 0 unless the
+    float64 format is audited). unit: exponent of the power of two by which the reference scaled the row. constant:
+    all elements equal (RMSNorm: all zero).
+    """
+
+    index: Array
+    x_max: Array
+    x_min: Array
+    variance: Array
+    variance_low: Array
+    unit: Array
+    constant: Array
+    elements_nan: int = 0
+    elements_inf: int = 0
+    nan_rows: int = 0
+    partly_nan_rows: int = 0
+    inf_rows: int = 0
+    first_nonfinite_row: int = -1
+
+
+@dataclass(kw_only=True)
+class CastStatistics:
+    """The rows after the cast to a format.
+
+    h_max, h_min: extremes of the cast row. finite; constant (RMSNorm: all zero). error: RMS of exact LN of the cast
+    row minus exact LN of the row, both at the model's epsilon, NaN where the cast is not finite. overflow, underflow,
+    subnormal: elements.
+    """
+
+    h_max: Array
+    h_min: Array
+    finite: Array
+    constant: Array
+    error: Array
+    overflow: int = 0
+    underflow: int = 0
+    subnormal: int = 0
+
+
+@dataclass(kw_only=True)
+class KernelStatistics:
+    """What a kernel computes of each row.
+
+    total, mean, diff, square, square_sum: sum of h, mean, max|v_hat|, largest square, sum of squares. raw_variance,
+    variance: before and after the clamp. D, S, A: mean((v_hat-v)^2), mean((v_hat-v) v), mean(v_hat^2), v_hat in units
+    of the scaled row. error: RMS of core - exact core at the model's epsilon, element by element with the output
+    rounding. core_nan, core_inf, output_nan, output_inf: elements of core and of weight*core + bias. affine_overflow:
+    an output is not finite though the core and its parameters are.
+    """
+
+    total: Array
+    mean: Array
+    diff: Array
+    square: Array
+    square_sum: Array
+    raw_variance: Array
+    variance: Array
+    D: Array
+    S: Array
+    A: Array
+    error: Array
+    core_nan: Array
+    core_inf: Array
+    output_nan: Array
+    output_inf: Array
+    affine_overflow: Array
+
+
+@dataclass(kw_only=True)
+class RowStatistics:
+    """All statistics of some rows."""
+
+    input: InputStatistics
+    casts: dict[str, CastStatistics] = field(default_factory=dict)
+    kernels: list[KernelStatistics] = field(default_factory=list)
+
+
+def _join(parts: list[T]) -> T:
+    values: dict[str, Any] = {}
+    for f in fields(parts[0]):
+        column = [getattr(part, f.name) for part in parts]
+        if isinstance(column[0], np.ndarray):
+            values[f.name] = np.concatenate(column)
+        elif f.name.startswith("first_"):
+            values[f.name] = min((row for row in column if row >= 0), default=-1)
+        else:
+            values[f.name] = sum(column)
+    return type(parts[0])(**values)
+
+
+def join(parts: list[RowStatistics]) -> RowStatistics:
+    """Concatenate the statistics of consecutive rows."""
+    return RowStatistics(
+        input=_join([part.input for part in parts]),
+        casts={name: _join([part.casts[name] for part in parts]) for name in parts[0].casts},
+        kernels=[_join([part.kernels[i] for part in parts]) for i in range(len(parts[0].kernels))],
+    )

@@ -1,0 +1,270 @@
+"""The .npy reader: rows of a file in blocks, with reads that never exceed the block budget by more than a constant."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import LnauditError
+from ..formats import FORMATS, get_format
+from ..site import Array, Rows, cut, normalize_axes
+from .files import NEAR, open_file, printable, read_box
+from .npy_header import NpyHeader, read_header
+
+# A strip of a layout whose rows are scattered over the file holds this many blocks: spans four times as long for
+# four times the memory.
+_STRIP_BLOCKS = 4
+# the most elements that take() holds beside its result
+_TAKE_ELEMENTS = 1 << 20
+_DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name) for name in FORMATS
+}
+_FLOATS = {2: "float16", 4: "float32", 8: "float64"}
+_REFUSED = {
+    "b": "boolean",
+    "c": "complex",
+    "S": "string",
+    "a": "string",
+    "U": "string",
+    "M": "date",
+    "m": "time difference",
+}
+
+
+def open_npy(path: Path, *, axis: int | tuple[int, ...] = -1, dtype: str | None = None, source: str = "") -> NpyRows:
+    """Open a .npy file; only its header is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    axis : int or tuple of int
+        The reduced axes.
+    dtype : str, optional
+        Format of the elements, whatever the header says; it must have their size.
+    source : str
+        What error messages call the file.
+
+    Raises
+    ------
+    LnauditError
+        If the file cannot be audited.
+    """
+    try:
+        with open_file(path, "") as file:
+            header = read_header(file)
+        found, note = _dtype(header, dtype)
+        return NpyRows(path, header, axis, found, (note,) if note else (), source)
+    except LnauditError as error:
+        raise LnauditError(error.what, error.remedy, printable(source)) from None
+
+
+def load_parameter(
+    path: Path, features_shape: tuple[int, ...], source: str = "", *, dtype: str | None = None
+) -> NDArray[np.float64]:
+    """Read a weight or bias: a .npy file of the shape of the reduced axes, or flat.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    features_shape : tuple of int
+        Shape of the reduced axes.
+    source : str
+        What error messages call it.
+    dtype : str, optional
+        Format of the elements where the file holds integers or bytes.
+
+    Returns
+    -------
+    ndarray of float64
+        Flat, in C order.
+
+    Raises
+    ------
+    LnauditError
+        If it cannot be read or has another shape.
+    """
+    try:
+        with open_file(path, "") as file:
+            header = read_header(file)
+        size = math.prod(features_shape)
+        if header.shape not in (features_shape, (size,)):
+            raise LnauditError(f"shape {header.shape} does not fit the reduced axes, shape {features_shape}")
+        found, _ = _dtype(header, None if header.kind in ("f", "bfloat16") else dtype)
+        rows = NpyRows(path, header, tuple(range(len(header.shape))), found, (), "")
+        return np.asarray(rows.take(np.zeros(1, np.intp))[0], dtype=np.float64)
+    except LnauditError as error:
+        raise LnauditError(error.what, error.remedy, printable(source)) from None
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """Return the dtype that `--dtype NAME` means.
+
+    Raises
+    ------
+    LnauditError
+        If no format has that name.
+    """
+    try:
+        return _DTYPES[get_format(name).name]
+    except LnauditError:
+        remedy = f"choose from {', '.join(FORMATS)}"
+        raise LnauditError(f"unknown element type {name!r}", remedy, "--dtype") from None
+
+
+def _dtype(header: NpyHeader, override: str | None) -> tuple[np.dtype[Any], str]:
+    """Return the elements' dtype in native byte order, and what had to be assumed."""
+    kind, size, descr = header.kind, header.itemsize, header.descr
+    if override is not None and kind in ("i", "u", "f", "V", "bfloat16"):
+        dtype = dtype_named(override)
+        if dtype.itemsize != size:
+            raise LnauditError(
+                f"elements of {size} bytes ({descr}) cannot be read as {dtype.name}, which has {dtype.itemsize}",
+                "give a --dtype of their size",
+            )
+        if kind == "f" and dtype.kind == "f":
+            return dtype, ""
+        return dtype, f"elements {descr} read as {dtype.name} (--dtype)"
+    if kind == "bfloat16":
+        return _DTYPES["bfloat16"], ""
+    if kind == "f" and size in _FLOATS:
+        return _DTYPES[_FLOATS[size]], ""
+    if kind == "V" and size == 2:
+        return _DTYPES["bfloat16"], "2-byte void elements: taken as bfloat16 (--dtype float16 if they are not)"
+    if kind in "iu":
+        remedy = "if they are the bits of bfloat16: --dtype bfloat16" if size == 2 else ""
+        what = f"{'u' if kind == 'u' else ''}int{8 * size} elements"
+        raise LnauditError(what, remedy or "convert to float32 and save again")
+    what = f"{_REFUSED[kind]} elements ({descr})" if kind in _REFUSED else f"elements of type {descr}"
+    raise LnauditError(what, "convert to float32 and save again")
+
+
+class NpyRows(Rows):
+    """Rows of a .npy file, read when asked for.
+
+    Every read opens the file anew, so that readers may run side by side.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: NpyHeader,
+        axis: int | tuple[int, ...],
+        dtype: np.dtype[Any],
+        notes: tuple[str, ...],
+        source: str,
+    ) -> None:
+        self.shape = header.shape
+        self.dtype = dtype
+        self.axes = normalize_axes(axis, len(self.shape))
+        self.notes = (*notes, "one-dimensional: read as one row") if len(self.shape) == 1 else notes
+        self.unread_bytes = header.unread_bytes
+        self._path = path
+        self._header = header
+        self._source = source
+        # neighbouring axes of one kind count as one; in Fortran order their elements are not in C order, so not there
+        sizes: list[int] = []
+        reduced: list[bool] = []
+        for a, size in enumerate(self.shape):
+            if reduced and reduced[-1] == (a in self.axes) and not header.fortran_order:
+                sizes[-1] *= size
+            else:
+                sizes.append(size)
+                reduced.append(a in self.axes)
+        self._sizes = sizes
+        self._row_axes = [a for a, r in enumerate(reduced) if not r]
+        self._reduced_axes = [a for a, r in enumerate(reduced) if r]
+        self._slowest_first = list(range(len(sizes)))
+        if header.fortran_order:
+            self._slowest_first.reverse()
+
+    def blocks(self, max_elements: int) -> Iterator[tuple[int, Array]]:
+        """Yield blocks of at most `max_elements` elements, at least one row.
+
+        Where the rows are scattered over the file, blocks are views of a strip of at most four blocks.
+        """
+        sizes = [self._sizes[a] for a in self._row_axes]
+        whole_rows = self._slowest_first == [*self._row_axes, *self._reduced_axes]
+        budget = max_elements if whole_rows else _STRIP_BLOCKS * max(max_elements, self.features)
+        start = 0
+        with open_file(self._path, self._source) as file:
+            for box in _boxes(sizes, self.features, budget):
+                yield from cut(self._read(file, box), len(sizes), max_elements, start)
+                start += math.prod(last - first for first, last in box)
+
+    def take(self, indices: Array) -> Array:
+        """Return these rows; neighbours are read together.
+
+        Raises
+        ------
+        IndexError
+            If a row does not exist.
+        """
+        if len(indices) and not 0 <= indices[0] <= indices[-1] < self.rows:
+            raise IndexError(f"rows {indices[0]} to {indices[-1]} of {self.rows}")
+        sizes = [self._sizes[a] for a in self._row_axes]
+        outer, inner = np.divmod(np.asarray(indices, dtype=np.intp), sizes[-1] if sizes else 1)
+        taken = np.empty((len(indices), self.features), self.dtype)
+        with open_file(self._path, self._source) as file:
+            for i, j in self._runs(outer, inner):
+                box = [(int(k), int(k) + 1) for k in np.unravel_index(outer[i], tuple(sizes[:-1]))]
+                if sizes:
+                    box.append((int(inner[i]), int(inner[j - 1]) + 1))
+                rows = self._read(file, box).reshape(-1, self.features)
+                taken[i:j] = rows[inner[i:j] - inner[i]]
+        return taken
+
+    def _runs(self, outer: Array, inner: Array) -> Iterator[tuple[int, int]]:
+        """Cut the positions of ascending rows where the next row is far away in the file or memory would run out."""
+        near, most = 1, max(1, _TAKE_ELEMENTS // self.features)
+        if self._row_axes:
+            faster = self._slowest_first[self._slowest_first.index(self._row_axes[-1]) + 1 :]
+            step = math.prod(self._sizes[a] for a in faster) * self.dtype.itemsize
+            near = max(1, NEAR // step)
+        i = 0
+        for j in range(1, len(inner)):
+            if outer[j] != outer[i] or inner[j] - inner[j - 1] > near or inner[j] - inner[i] >= most:
+                yield i, j
+                i = j
+        if len(inner):
+            yield i, len(inner)
+
+    def _read(self, file: FileIO, box: Sequence[tuple[int, int]]) -> Array:
+        """Return all elements of a box of rows, the axes of the rows first."""
+        ranges = [(0, size) for size in self._sizes]
+        for a, bounds in zip(self._row_axes, box, strict=True):
+            ranges[a] = bounds
+        stored = [(self._sizes[a], *ranges[a]) for a in self._slowest_first]
+        lengths = [last - first for _, first, last in stored]
+        raw = np.empty(math.prod(lengths), f"u{self.dtype.itemsize}")
+        try:
+            read_box(file, self._header.offset, stored, raw)
+        except LnauditError as error:
+            raise LnauditError(error.what, error.remedy, self._source) from None
+        if self._header.swapped:
+            raw.byteswap(inplace=True)
+        x = raw.view(self.dtype).reshape(lengths)
+        return x.transpose([self._slowest_first.index(a) for a in (*self._row_axes, *self._reduced_axes)])
+
+
+def _boxes(sizes: Sequence[int], features: int, budget: int) -> Iterator[list[tuple[int, int]]]:
+    """Cut the axes of the rows into boxes of consecutive rows, at most `budget` elements or one row each."""
+    if not sizes:
+        yield []
+        return
+    inner = [features * math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    split = next((i for i, elements in enumerate(inner) if elements <= budget), len(sizes) - 1)
+    step = max(1, budget // inner[split])
+    whole = [(0, size) for size in sizes[split + 1 :]]
+    for outer in itertools.product(*map(range, sizes[:split])):
+        for first in range(0, sizes[split], step):
+            yield [*((i, i + 1) for i in outer), (first, min(first + step, sizes[split])), *whole]

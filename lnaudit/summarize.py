@@ -1,0 +1,100 @@
+"""From a site's rows to a Summary: blocks, threads, progress."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import check_hardware, quiet
+from .engine import numpy_engine
+from .engine.interpreter import Workspace
+from .engine.rows import Plan
+from .site import Rows
+from .summary import Summary, fold
+
+Array = NDArray[Any]
+BLOCK_ELEMENTS = 1 << 20  # what one thread reads and folds at a time: 4 to 8 MiB
+ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
+Progress = Callable[[int], None]
+
+_local = threading.local()
+
+
+def _work(block: Array, first_row: int, plan: Plan) -> Summary:
+    """Analyse and fold one block in this thread's own workspace."""
+    workspace: Workspace | None = getattr(_local, "workspace", None)
+    if workspace is None:
+        workspace = _local.workspace = Workspace()
+        check_hardware()
+    with quiet():
+        return fold(numpy_engine.analyse(block, first_row, plan, workspace), plan)
+
+
+def summarize(rows: Rows, plan: Plan, progress: Progress | None = None, jobs: int = 0) -> Summary:
+    """Return the Summary of all rows.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Told the number of elements done after each block.
+    jobs : int
+        Threads; 0 means one a core. The result does not depend on it.
+    """
+    jobs = jobs or os.cpu_count() or 1
+    if rows.rows * rows.features <= ALONE:
+        jobs = 1
+    return _merged(_summaries(rows.blocks(BLOCK_ELEMENTS), plan, jobs), plan, progress)
+
+
+def summarize_rows(rows: Rows, indices: Array, plan: Plan) -> Summary:
+    """Return the Summary of some rows, by ascending index."""
+    step = max(1, BLOCK_ELEMENTS // rows.features)
+    total = Summary.empty(plan)
+    for start in range(0, len(indices), step):
+        chosen = indices[start : start + step]
+        summary = _work(rows.take(chosen), 0, plan)
+        total.merge(summary)
+    return total
+
+
+def _merged(summaries: Iterator[tuple[int, Summary]], plan: Plan, progress: Progress | None) -> Summary:
+    total = Summary.empty(plan)
+    for elements, summary in summaries:
+        total.merge(summary)
+        if progress is not None:
+            progress(elements)
+    return total
+
+
+def _summaries(blocks: Iterator[tuple[int, Array]], plan: Plan, jobs: int) -> Iterator[tuple[int, Summary]]:
+    if jobs == 1:
+        for first_row, block in blocks:
+            yield block.size, _work(block, first_row, plan)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        pending: deque[tuple[int, Future[Summary]]] = deque()
+        try:
+            for first_row, block in blocks:
+                pending.append((block.size, pool.submit(_work, block, first_row, plan)))
+                del block
+                while len(pending) > jobs:
+                    size, future = pending.popleft()
+                    yield size, future.result()
+            while pending:
+                size, future = pending.popleft()
+                yield size, future.result()
+        finally:
+            for _, future in pending:
+                future.cancel()
+
+
+def all_rows(rows: Rows) -> Array:
+    """Return the indices of all rows."""
+    return np.arange(rows.rows)

@@ -1,0 +1,19 @@
+"""Summary: what remains of the rows of a site, in constant size; merging is exact and order-independent."""
+
+from __future__ import annotations
+
+from .folding import fold
+from .model import OPERATIONS, PRIMARY_CODES, EpsilonTable, InputSummary, ResultSummary, Summary
+from .parts import Extremes, Histogram
+
+__all__ = [
+    "OPERATIONS",
+    "PRIMARY_CODES",
+    "EpsilonTable",
+    "Extremes",
+    "Histogram",
+    "InputSummary",
+    "ResultSummary",
+    "Summary",
+    "fold",
+]

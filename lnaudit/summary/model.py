@@ -1,0 +1,144 @@
+"""The fields of a Summary; rules and advice see these, never arrays of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.rows import Plan
+from .parts import Extremes, Histogram
+
+Array = NDArray[Any]
+WITNESS_ROWS = 64
+# design 5.8, in the order in which a kernel meets them
+OPERATIONS = (
+    "cast",
+    "sum",
+    "mean",
+    "diff",
+    "square",
+    "variance",
+    "add-epsilon",
+    "rstd",
+    "normalize",
+    "affine",
+    "rounding",
+)
+# design 7, the first that applies
+PRIMARY_CODES = ("LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", "LN204", "LN202")
+
+
+@dataclass
+class InputSummary:
+    """The rows of the file."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    extremes: Extremes = field(default_factory=Extremes)
+    first: Extremes = field(default_factory=Extremes)
+    variance: Histogram = field(default_factory=Histogram)
+    ratio: Histogram = field(default_factory=Histogram)
+    gain: Histogram = field(default_factory=Histogram)
+
+    def merge(self, other: InputSummary) -> None:
+        """Take in the summary of other rows."""
+        self.counts.update(other.counts)
+        for name in ("extremes", "first", "variance", "ratio", "gain"):
+            getattr(self, name).merge(getattr(other, name))
+
+
+@dataclass
+class EpsilonTable:
+    """For each epsilon of a plan (the emulated one first): what it does to rows with finite input and cast.
+
+    failing: rows with NaN or Inf or F above their limit. nonfinite: rows with NaN or Inf. worst: largest F, -1 where
+    no row has one; worst_row. distortion: largest |sqrt(q/(q+eps)) - sqrt(q/(q+eps0))|.
+    """
+
+    failing: Array
+    nonfinite: Array
+    worst: Array
+    worst_row: Array
+    distortion: Array
+
+    @classmethod
+    def empty(cls, n: int) -> EpsilonTable:
+        """Return the table of no rows."""
+        return cls(
+            np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1.0), np.full(n, -1, np.int64), np.zeros(n)
+        )
+
+    def merge(self, other: EpsilonTable) -> None:
+        """Take in the table of other rows."""
+        self.failing += other.failing
+        self.nonfinite += other.nonfinite
+        better = (other.worst > self.worst) | ((other.worst == self.worst) & (other.worst_row < self.worst_row))
+        better &= other.worst_row >= 0
+        self.worst = np.where(better, other.worst, self.worst)
+        self.worst_row = np.where(better, other.worst_row, self.worst_row)
+        self.distortion = np.maximum(self.distortion, other.distortion)
+
+
+@dataclass
+class ResultSummary:
+    """One emulation.
+
+    counts: rows and elements by JSON key; primary: rows by code; over: rows by code beyond five limits; operations:
+    (code, first bad operation) -> rows. extremes: worst measured values; by_code: worst row of each primary code.
+    """
+
+    table: EpsilonTable
+    counts: Counter[str] = field(default_factory=Counter)
+    primary: Counter[str] = field(default_factory=Counter)
+    operations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    extremes: Extremes = field(default_factory=Extremes)
+    first: Extremes = field(default_factory=Extremes)
+    error: Histogram = field(default_factory=Histogram)
+    variance_error: Histogram = field(default_factory=Histogram)
+    ratio: Histogram = field(default_factory=Histogram)
+
+    def merge(self, other: ResultSummary) -> None:
+        """Take in the summary of other rows."""
+        for name in ("counts", "primary", "operations"):
+            getattr(self, name).update(getattr(other, name))
+        for name in ("table", "extremes", "first", "error", "variance_error", "ratio"):
+            getattr(self, name).merge(getattr(other, name))
+
+
+@dataclass
+class Summary:
+    """All rows of a site under a plan."""
+
+    plan: Plan
+    input: InputSummary
+    results: list[ResultSummary]
+
+    @classmethod
+    def empty(cls, plan: Plan) -> Summary:
+        """Return the summary of no rows."""
+        size = 1 + len(plan.epsilons)
+        return cls(plan, InputSummary(), [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results])
+
+    def merge(self, other: Summary) -> None:
+        """Take in the summary of other rows under the same plan."""
+        self.input.merge(other.input)
+        for mine, theirs in zip(self.results, other.results, strict=True):
+            mine.merge(theirs)
+
+    def witness_rows(self, result: int) -> Array:
+        """Return the rows worth running again: extremes and first failures, at most 64, ascending."""
+        found: dict[int, None] = {}
+        for extremes in (
+            self.results[result].first,
+            self.results[result].extremes,
+            self.input.first,
+            self.input.extremes,
+        ):
+            for name in extremes.names():
+                row = extremes.row(name)
+                if row is not None:
+                    found.setdefault(row)
+        return np.array(sorted(list(found)[:WITNESS_ROWS]), np.int64)

@@ -1,0 +1,113 @@
+"""The mergeable parts of a Summary: extremes with their rows, log histograms."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Extremes:
+    """Largest values by name, each with the row that attains it; ties go to the smallest row, NaN never counts."""
+
+    def __init__(self) -> None:
+        self._best: dict[str, tuple[float, int]] = {}
+
+    def see(self, name: str, values: Array, index: Array, where: Array | None = None) -> None:
+        """Take in the values of rows, those of the mask `where` if given."""
+        valid = ~np.isnan(values) if where is None else where & ~np.isnan(values)
+        if not valid.any():
+            return
+        chosen = np.where(valid, values, -np.inf)
+        at = int(chosen.argmax())
+        if not valid[at]:  # only -inf values: argmax may have met a masked row first
+            at = int(np.flatnonzero(valid)[0])
+        self._put(name, float(values[at]), int(index[at]))
+
+    def _put(self, name: str, value: float, row: int) -> None:
+        best = self._best.get(name)
+        if best is None or value > best[0] or (value == best[0] and row < best[1]):
+            self._best[name] = (value, row)
+
+    def merge(self, other: Extremes) -> None:
+        """Take in the extremes of other rows."""
+        for name, (value, row) in other._best.items():
+            self._put(name, value, row)
+
+    def value(self, name: str) -> float | None:
+        """Return the largest value, None where no row had one."""
+        return self._best[name][0] if name in self._best else None
+
+    def row(self, name: str) -> int | None:
+        """Return the row that attains it."""
+        return self._best[name][1] if name in self._best else None
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names that begin with a prefix, sorted."""
+        return sorted(name for name in self._best if name.startswith(prefix))
+
+
+class Histogram:
+    """A log histogram of non-negative numbers with exact extremes: one bin for each 1/64 of a power of two.
+
+    The quantile p of n numbers is the ceil(p n)-th smallest, read as its bin's centre clipped to [min, max].
+    """
+
+    SHIFT = 46  # sign, exponent and the top 6 bits of a float64 significand remain
+
+    def __init__(self) -> None:
+        self.bins: Counter[int] = Counter()
+        self.min = math.inf
+        self.max = -math.inf
+
+    def see(self, values: Array) -> None:
+        """Take in numbers; NaN never counts."""
+        values = np.abs(values[~np.isnan(values)])
+        if not len(values):
+            return
+        keys, counts = np.unique(values.view(np.int64) >> self.SHIFT, return_counts=True)
+        self.bins.update(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
+        self.min, self.max = min(self.min, float(values.min())), max(self.max, float(values.max()))
+
+    def merge(self, other: Histogram) -> None:
+        """Take in the numbers of another histogram."""
+        self.bins.update(other.bins)
+        self.min, self.max = min(self.min, other.min), max(self.max, other.max)
+
+    @property
+    def count(self) -> int:
+        """How many numbers were taken in."""
+        return self.bins.total()
+
+    def centres(self) -> tuple[Array, Array]:
+        """Return the centres of the bins, ascending and clipped to [min, max], and how many numbers are in each."""
+        keys = np.array(sorted(self.bins), np.int64)
+        edges = np.stack([keys, keys + 1]) << self.SHIFT
+        with np.errstate(all="ignore"):
+            low, high = edges.view(np.float64)
+            centre = np.where(np.isfinite(high), low + (high - low) / 2, low)
+        counts = np.array([self.bins[int(key)] for key in keys], np.int64)
+        return np.clip(centre, self.min, self.max), counts
+
+    def quantile(self, p: float) -> float | None:
+        """Return the quantile p, None of no numbers."""
+        return weighted_quantile(*self.centres(), p) if self.bins else None
+
+    def quantiles(self, **asked: float) -> dict[str, float | None]:
+        """Return quantiles by key; 0 and 1 are the exact extremes."""
+        return {key: self._exact(p) if self.bins else None for key, p in asked.items()}
+
+    def _exact(self, p: float) -> float | None:
+        return self.min if p == 0 else self.max if p == 1 else self.quantile(p)
+
+
+def weighted_quantile(values: Array, counts: Array, p: float) -> float:
+    """Return the ceil(p n)-th smallest of values that occur `counts` times each."""
+    order = np.argsort(values, kind="stable")
+    rank = max(1, math.ceil(p * int(counts.sum())))
+    return float(values[order][np.searchsorted(np.cumsum(counts[order]), rank)])

@@ -1,0 +1,82 @@
+"""The mathematics of layer norm: how epsilon, variance and size decide ratio, gain and response (design 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+
+
+def collapse_ratio(q: ArrayLike, epsilon: float) -> Array:
+    """Return q / (q + epsilon), the mean square of the normalized row; 1 where both are 0.
+
+    Parameters
+    ----------
+    q : array_like of float
+        Variance of a row (RMSNorm: mean square), biased.
+    epsilon : float
+        Added to the variance inside the root.
+    """
+    q = np.asarray(q, np.float64)
+    with np.errstate(all="ignore"):
+        return np.where((q == 0) & (epsilon == 0), 1.0, q / (q + epsilon))
+
+
+def tangential_gain(q: ArrayLike, epsilon: float) -> Array:
+    """Return 1/sqrt(q + epsilon): the gain across the centred row, d - 2 times an eigenvalue of the Jacobian."""
+    with np.errstate(all="ignore"):
+        return 1.0 / np.sqrt(np.asarray(q, np.float64) + epsilon)
+
+
+def radial_gain(q: ArrayLike, epsilon: float) -> Array:
+    """Return epsilon / (q + epsilon)^(3/2): the gain along the centred row, once an eigenvalue of the Jacobian."""
+    w = np.asarray(q, np.float64) + epsilon
+    with np.errstate(all="ignore"):
+        return np.where(w == 0, np.inf, (epsilon / w) / np.sqrt(w))
+
+
+def gain(q: ArrayLike, epsilon: float, features: int, *, rms: bool = False) -> Array:
+    """Return the operator norm of the core's Jacobian at a row of variance q and `features` elements.
+
+    LayerNorm: 0 for one feature, radial for two, tangential from three on; RMSNorm: radial for one, then tangential.
+    At a constant row both are 1/sqrt(epsilon).
+    """
+    free = features if rms else features - 1
+    if free == 0:
+        return np.zeros_like(np.asarray(q, np.float64))
+    return radial_gain(q, epsilon) if free == 1 else tangential_gain(q, epsilon)
+
+
+def lipschitz_bound(epsilon: float, weight: ArrayLike | None = None) -> float:
+    """Return max|weight| / sqrt(epsilon), which bounds the norm's Lipschitz constant (attained with weight 1)."""
+    largest = 1.0 if weight is None else float(np.nanmax(np.abs(np.asarray(weight, np.float64)), initial=0.0))
+    return float("inf") if epsilon == 0 else largest / float(np.sqrt(epsilon))
+
+
+def response(t: ArrayLike, epsilon: float) -> Array:
+    """Return h(t) = t / sqrt(2 t^2/3 + epsilon), the last element of LN(-t, 0, t); it tends to sqrt(3/2)."""
+    t = np.asarray(t, np.float64)
+    with np.errstate(all="ignore"):
+        return t / np.sqrt(2 * t**2 / 3 + epsilon)
+
+
+def sensitivity(t: ArrayLike, epsilon: float) -> Array:
+    """Return h'(t) = epsilon / (2 t^2/3 + epsilon)^(3/2), the slope of `response`: the radial gain at q = 2 t^2/3."""
+    return radial_gain(2 * np.asarray(t, np.float64) ** 2 / 3, epsilon)
+
+
+def jacobian(z: ArrayLike, epsilon: float) -> Array:
+    """Return the Jacobian of the core at a row z of shape (d,): P/sqrt(q+eps) - v v^T / (d (q+eps)^(3/2))."""
+    z = np.asarray(z, np.float64)
+    d = len(z)
+    v = z - z.mean()
+    w = v @ v / d + epsilon
+    return (np.eye(d) - 1.0 / d) / np.sqrt(w) - np.outer(v, v) / (d * w**1.5)
+
+
+def prescale(epsilon: float, k: int) -> float:
+    """Return the epsilon that makes LN(2^k x) equal LN(x) with `epsilon`: epsilon * 4^k."""
+    return float(np.ldexp(epsilon, 2 * k))
