@@ -75,7 +75,7 @@ class Result:
     cast: Cast
     peak: float | None
     headroom: float | None
-    variance_zero_rows: int
+    variance_zero_rows: int | None
     variance_nonfinite_rows: int
     variance_negative_rows: int
     variance_error: dict[str, float | None]
@@ -83,7 +83,7 @@ class Result:
     nan: int
     inf: int
     nonfinite_rows: int
-    collapsed_rows: int
+    collapsed_rows: int | None
     error: dict[str, Any]
     scale_error_max: float | None
     residual_error_max: float | None

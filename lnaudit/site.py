@@ -97,6 +97,10 @@ class Rows(ABC):
     def take(self, indices: Array) -> Array:
         """Return the rows of these ascending indices, shape (len(indices), features)."""
 
+    @abstractmethod
+    def along(self, axis: int) -> Rows:
+        """Return the rows of the same array along another axis."""
+
 
 class ArrayRows(Rows):
     """Rows of an array in memory."""
@@ -108,6 +112,10 @@ class ArrayRows(Rows):
         self.shape = x.shape
         self.dtype = x.dtype
         self.axes = normalize_axes(axis, x.ndim)
+
+    def along(self, axis: int) -> ArrayRows:
+        """Return the rows of the same array along another axis."""
+        return ArrayRows(self._x, axis)
 
     def _rows_first(self) -> tuple[Array, int]:
         leading = [a for a in range(self._x.ndim) if a not in self.axes]

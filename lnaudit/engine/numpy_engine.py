@@ -146,10 +146,11 @@ def _cast(
     cast.overflow = 0 if finite.all() else int(np.isinf(h[:, ~finite]).sum())
     zeros = np.count_nonzero(h == 0)
     cast.subnormal = int(np.count_nonzero(np.abs(h) < h.dtype.type(fmt.smallest_normal))) - zeros
+    cast.nonzero = x.size - (zeros if h is x else int(np.count_nonzero(x == 0)))
     if h is x:
         cast.error = np.zeros(len(finite))
         return h, cast
-    cast.underflow = zeros - int(np.count_nonzero(x == 0))
+    cast.underflow = zeros - (x.size - cast.nonzero)
     cast.error = _cast_error(h, x, cast, rows, reference, rho, plan, ws)
     return h, cast
 

@@ -96,7 +96,7 @@ class CastStatistics:
 
     h_max, h_min: extremes of the cast row. finite; constant (RMSNorm: all zero). error: RMS of exact LN of the cast
     row minus exact LN of the row, both at the model's epsilon, NaN where the cast is not finite. overflow, underflow,
-    subnormal: elements.
+    subnormal: elements; nonzero: elements of the file that are not 0.
     """
 
     h_max: Array
@@ -107,6 +107,7 @@ class CastStatistics:
     overflow: int = 0
     underflow: int = 0
     subnormal: int = 0
+    nonzero: int = 0
 
 
 @dataclass(kw_only=True)

@@ -102,7 +102,7 @@ def read_box(file: FileIO, offset: int, box: Sequence[tuple[int, int, int]], out
     count, width = last - first, stop - start
     view = out.data.cast("B")
     item = out.itemsize
-    together = min(count, _SCRATCH // (pitch * item)) if pitch * item <= NEAR else 1
+    together = max(1, min(count, _SCRATCH // (pitch * item))) if pitch * item <= NEAR else 1
     scratch = np.empty(together * pitch if together > 1 else 0, out.dtype)
     done = 0
     for index in itertools.product(*(range(lo, hi) for _, lo, hi in outer)):

@@ -160,7 +160,7 @@ def _file(entry: dict[str, Any], key: str) -> str | None:
     name = _text(entry, key)
     if name is None:
         return None
-    if any(p.anchor or ".." in p.parts for p in (PurePosixPath(name), PureWindowsPath(name))):
+    if "\0" in name or any(p.anchor or ".." in p.parts for p in (PurePosixPath(name), PureWindowsPath(name))):
         raise LnauditError(f"has {key} {_shown(name)}, outside its folder", "name files below the manifest")
     return name
 

@@ -58,13 +58,14 @@ def open_npy(path: Path, *, axis: int | tuple[int, ...] = -1, dtype: str | None 
     LnauditError
         If the file cannot be audited.
     """
+    source = printable(source)
     try:
         with open_file(path, "") as file:
             header = read_header(file)
         found, note = _dtype(header, dtype)
         return NpyRows(path, header, axis, found, (note,) if note else (), source)
     except LnauditError as error:
-        raise LnauditError(error.what, error.remedy, printable(source)) from None
+        raise LnauditError(error.what, error.remedy, source) from None
 
 
 def load_parameter(

@@ -116,9 +116,11 @@ def _fold_result(
     gradient = gain(np.ldexp(rows.variance, 2 * rows.unit), plan.model_epsilon, plan.features, rms=plan.rms)
     max_weight = 1.0 if plan.weight is None else float(np.nanmax(np.abs(plan.weight), initial=0.0))
     out.counts.update(
+        finite_rows=len(index),
         overflow=cast.overflow,
         underflow=cast.underflow,
         subnormal=cast.subnormal,
+        nonzero=cast.nonzero,
         overflow_rows=int((~cast.finite).sum()),
         destroyed_rows=int((cast.constant & varying).sum()),
         variance_zero_rows=int((varying & (rows.variance > 0) & (stats.variance == 0)).sum()),
@@ -169,7 +171,8 @@ def _peak(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Ke
     ]
     if not plan.rms:
         held += [(stats.total, at.sum), (stats.diff, at.diff)]
-    return np.max([np.abs(values) / stage.max for values, stage in held], axis=0)
+    peak = np.max([np.abs(values) / stage.max for values, stage in held], axis=0)
+    return np.where(np.isnan(peak), np.inf, peak)
 
 
 def _primary_codes(

@@ -1,0 +1,214 @@
+"""The Python API: the same engine as the command line, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .advice import candidates
+from .arithmetic import quiet
+from .engine import interpreter, numpy_engine
+from .engine.interpreter import Workspace
+from .errors import LnauditError
+from .formats import FORMATS, Format, get_format
+from .kernels import Kernel, get_kernel
+from .pipeline import Settings, run
+from .report import Recommendation, Report
+from .site import ArrayRows, Site, cut, normalize_axes
+
+Array = NDArray[Any]
+NORMS = ("layer", "rms")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+BLOCK = 1 << 20
+
+
+def _array(x: ArrayLike) -> Array:
+    values = np.asarray(x)
+    if values.dtype.name not in FLOATS and values.dtype.kind in "biuf":
+        values = values.astype(np.float64)
+    if values.dtype.name not in FLOATS:
+        raise LnauditError(f"elements of type {values.dtype} cannot be audited", f"use one of {', '.join(FLOATS)}")
+    if values.ndim == 0 or values.size == 0:
+        raise LnauditError(f"an array of shape {values.shape} holds no rows", "pass at least one row")
+    return values
+
+
+def _site(
+    x: ArrayLike,
+    epsilon: float,
+    axis: int | tuple[int, ...],
+    norm: str,
+    weight: ArrayLike | None,
+    bias: ArrayLike | None,
+    name: str,
+) -> Site:
+    check_norm(norm)
+    rows = ArrayRows(_array(x), axis if isinstance(axis, int) else tuple(axis))
+    return Site(
+        name=name,
+        source=name,
+        rows=rows,
+        norm=norm,
+        epsilon=check_epsilon(epsilon),
+        epsilon_source="option",
+        weight=_parameter(weight, rows.features, "weight"),
+        bias=_parameter(bias, rows.features, "bias"),
+    )
+
+
+def check_norm(norm: str) -> str:
+    """Return the norm; raise LnauditError if it is not "layer" or "rms"."""
+    if norm not in NORMS:
+        raise LnauditError(f"unknown norm {norm!r}", f"choose from {', '.join(NORMS)}", "--norm")
+    return norm
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Return epsilon as a float; raise LnauditError unless it is finite and at least 0."""
+    value = float(epsilon)
+    if not (0 <= value < float("inf")):
+        raise LnauditError(f"epsilon {epsilon} is not a number >= 0", "give a finite number >= 0", "--eps")
+    return value
+
+
+def _parameter(values: ArrayLike | None, features: int, name: str) -> Array | None:
+    if values is None:
+        return None
+    flat = np.asarray(values, np.float64).reshape(-1)
+    if len(flat) != features:
+        raise LnauditError(f"{name} has {len(flat)} elements, a row has {features}", f"pass a {name} of {features}")
+    return flat
+
+
+def _names(values: str | Sequence[str] | None) -> list[str] | None:
+    return [values] if isinstance(values, str) else None if values is None else list(values)
+
+
+def audit(
+    x: ArrayLike,
+    *,
+    epsilon: float = 1e-5,
+    axis: int | tuple[int, ...] = -1,
+    norm: str = "layer",
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    formats: str | Sequence[str] | None = None,
+    kernels: str | Sequence[str] | None = None,
+    tolerance: float = 0.02,
+    name: str = "array",
+) -> Report:
+    """Audit what enters a norm.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., d) for axis -1
+        float16, bfloat16 (ml_dtypes), float32 or float64; other numbers are taken as float64.
+    epsilon : float
+        The model's epsilon, >= 0: its exact output is what the model means.
+    axis : int or tuple of int
+        Exactly the axes that are reduced.
+    norm : str
+        "layer" or "rms".
+    weight, bias : array_like, optional
+        Of the shape of the reduced axes.
+    formats, kernels : str or sequence of str, optional
+        As in `lnaudit formats` and `lnaudit kernels`; by default all formats, native everywhere and fused where the
+        format is narrower than float32.
+    tolerance : float
+        Accepted RMS error of a row, in units of the normalized output.
+    name : str
+        How the report calls the array.
+
+    Returns
+    -------
+    Report
+        With `.sites`, `.findings` and `.to_dict()`.
+
+    Raises
+    ------
+    LnauditError
+        If the array or an argument cannot be audited.
+    """
+    names, kernel_names = _names(formats), _names(kernels)
+    settings = Settings(
+        formats=tuple(FORMATS.values()) if names is None else tuple(map(get_format, names)),
+        kernels=None if kernel_names is None else tuple(map(get_kernel, kernel_names)),
+        tolerance=tolerance,
+        config={"epsilon": epsilon, "norm": norm, "tolerance": tolerance},
+    )
+    return run([_site(x, epsilon, axis, norm, weight, bias, name)], settings)
+
+
+def layer_norm(
+    x: ArrayLike,
+    *,
+    format: str | Format = "float32",
+    kernel: str | Kernel = "native",
+    epsilon: float = 1e-5,
+    axis: int | tuple[int, ...] = -1,
+    norm: str = "layer",
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+) -> Array:
+    """Return what a kernel outputs, bit by bit.
+
+    Parameters
+    ----------
+    x, epsilon, axis, norm, weight, bias
+        As in `audit`; x is rounded to the format once, from its own dtype.
+    format, kernel : str
+        One of each.
+
+    Returns
+    -------
+    ndarray, shape of x
+        The output of the kernel in a float32 array, float64 for the format float64.
+    """
+    fmt, row = get_format(format), get_kernel(kernel)
+    site = _site(x, epsilon, axis, norm, weight, bias, "array")
+    values = _array(x)
+    axes = normalize_axes(axis, values.ndim)
+    leading = [a for a in range(values.ndim) if a not in axes]
+    order = (*leading, *axes)
+    turned = values.transpose(order)
+    flat = np.empty((site.rows.rows, site.rows.features), fmt.carrier)
+    ws = Workspace()
+    with quiet():
+        for start, block in cut(turned, len(leading), BLOCK):
+            flat[start : start + len(block)] = _normalized(block, site, fmt, row, ws).T
+    return flat.reshape(turned.shape).transpose(np.argsort(order))
+
+
+def _normalized(block: Array, site: Site, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
+    x = numpy_engine.turned(block, ws)
+    h = numpy_engine.cast_rows(x, fmt, 0, ws)
+    ends = np.maximum.reduce(h, axis=0), np.minimum.reduce(h, axis=0)
+    centered = interpreter.center(h, *ends, fmt, kernel, site.norm == "rms", ws)
+    _, inverse = interpreter.inverse(centered.variance, (site.epsilon,), fmt, kernel)
+    normalized = interpreter.normalize(centered.v, inverse[0], fmt, kernel, ws)
+    return interpreter.output(normalized, site.weight, site.bias, fmt, kernel, ws)
+
+
+def recommend_epsilon(
+    x: ArrayLike,
+    *,
+    format: str,
+    kernel: str = "native",
+    epsilon: float = 1e-5,
+    axis: int | tuple[int, ...] = -1,
+    norm: str = "layer",
+    tolerance: float = 0.02,
+) -> Recommendation:
+    """Return the epsilon to use for these rows in a format, with its window, cost and verification.
+
+    Parameters are those of `audit`, with one format and one kernel. `Recommendation.epsilon` is None where none of
+    `candidates` is safe.
+    """
+    report = audit(x, epsilon=epsilon, axis=axis, norm=norm, formats=format, kernels=kernel, tolerance=tolerance)
+    return report.sites[0].results[0].recommendation
+
+
+__all__ = ["audit", "candidates", "layer_norm", "recommend_epsilon"]

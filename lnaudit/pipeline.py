@@ -1,0 +1,209 @@
+"""From sites to a Report: rows -> Summary -> recommendation -> findings -> remedies."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .advice import CONSTANTS, Choice, Trials, candidates, common_choice, offer, recommend, weakest_clean_kernel
+from .advice.remedies import Offer
+from .engine.rows import Plan
+from .findings import SEVERITIES, Finding, worst
+from .formats import FORMATS, Format
+from .kernels import KERNELS, Kernel, get_kernel
+from .report import ModelEpsilon, NotAudited, Report, SiteReport
+from .rules import ResultFacts, SiteFacts, result_findings, site_findings
+from .site import Rows, Site
+from .summarize import Progress, summarize
+from .summary import Summary
+from .tabulate import result_of, site_of
+from .version import __version__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a run audits.
+
+    formats : the formats; kernels : the kernels for every format, or None for the defaults (native everywhere, fused
+    too where the format is narrower than float32); tolerance : accepted row error; jobs : threads, 0 = one a core.
+    """
+
+    formats: tuple[Format, ...] = tuple(FORMATS.values())
+    kernels: tuple[Kernel, ...] | None = None
+    tolerance: float = 0.02
+    jobs: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def results(self, site: Site) -> tuple[tuple[Format, Kernel], ...]:
+        """Return the emulations of a site, format by format."""
+        kernels = self.kernels
+        if kernels is None and site.kernel is not None:
+            kernels = (get_kernel(site.kernel),)
+        return tuple((fmt, kernel) for fmt in self.formats for kernel in kernels or default_kernels(fmt))
+
+
+def default_kernels(fmt: Format) -> tuple[Kernel, ...]:
+    """Return native, and fused where it differs much from it."""
+    names = ("native", "fused") if fmt.precision < FORMATS["float32"].precision else ("native",)
+    return tuple(KERNELS[name] for name in names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteAudit:
+    """What one site contributes to a report: `safe` holds its safe epsilons by (format, kernel)."""
+
+    report: SiteReport
+    findings: list[Finding]
+    choices: list[tuple[Format, Kernel, Choice]]
+
+
+def run(
+    sites: Iterable[Site | NotAudited], settings: Settings, kind: str = "scan", progress: Progress | None = None
+) -> Report:
+    """Audit sites one after the other; what could not be opened is reported beside them."""
+    audits: list[SiteAudit] = []
+    not_audited: list[NotAudited] = []
+    for site in sites:
+        if isinstance(site, NotAudited):
+            not_audited.append(site)
+        else:
+            audits.append(audit_site(site, settings, progress))
+    verdicts = Counter(audit.report.verdict for audit in audits)
+    return Report(
+        kind=kind,
+        lnaudit_version=__version__,
+        config=settings.config,
+        summary={"sites": len(audits), "fail": verdicts["fail"], "warn": verdicts["warn"], "pass": verdicts["pass"]},
+        not_audited=not_audited,
+        epsilon=_model_epsilons(audits),
+        sites=[audit.report for audit in audits],
+        findings=[finding for audit in audits for finding in audit.findings],
+    )
+
+
+def plan_of(site: Site, settings: Settings) -> Plan:
+    """Return the plan of a site: everything at the model's epsilon, and the candidates by the closed form."""
+    tried = candidates(site.epsilon)
+    return Plan(
+        results=settings.results(site),
+        norm=site.norm,
+        features=site.rows.features,
+        model_epsilon=site.epsilon,
+        epsilon=site.epsilon,
+        epsilons=(*tried, *(e for e in CONSTANTS if e not in tried)),
+        tolerance=settings.tolerance,
+        weight=site.weight,
+        bias=site.bias,
+    )
+
+
+def audit_site(site: Site, settings: Settings, progress: Progress | None = None) -> SiteAudit:
+    """Audit one site."""
+    plan = plan_of(site, settings)
+    summary = summarize(site.rows, plan, progress, settings.jobs)
+    facts = _facts(site, summary)
+    trials = Trials(site.rows, summary, _judge)
+    findings = site_findings(facts)
+    report = site_of(site, summary)
+    choices: list[tuple[Format, Kernel, Choice]] = []
+    for i, (fmt, kernel) in enumerate(plan.results):
+        choice = recommend(summary, i)
+        found = result_findings(ResultFacts(site=facts, number=i, choice=choice))
+        severity = worst(found)
+        offers = []
+        if severity in ("error", "warning"):
+            offers = offer(trials, fmt, kernel, choice, plan.model_epsilon, str(severity))
+        findings += [_with_remedy(finding, offers) for finding in found]
+        report.results.append(result_of(summary, i, choice, _verified(trials, summary, i, choice), offers, severity))
+        choices.append((fmt, kernel, choice))
+    for fmt in dict.fromkeys(fmt for fmt, _ in plan.results):
+        has_rows = summary.input.counts["finite_rows"] > 0
+        report.weakest_clean_kernel[fmt.name] = weakest_clean_kernel(trials, fmt) if has_rows else None
+    report.verdict = min((r.verdict for r in report.results), key=("fail", "warn", "pass").index, default="pass")
+    findings.sort(key=lambda f: (SEVERITIES.index(f.severity), f.latent))
+    return SiteAudit(report=report, findings=findings, choices=choices)
+
+
+def _judge(summary: Summary, i: int) -> str | None:
+    """Return the worst severity that the rules find in a trial."""
+    return worst(result_findings(ResultFacts(site=SiteFacts(name="", source="", summary=summary), number=i)))
+
+
+def _with_remedy(finding: Finding, offers: list[Offer]) -> Finding:
+    if finding.remedy or not offers or finding.severity == "note":
+        return finding
+    return replace(finding, remedy=offers[0].detail)
+
+
+def _verified(trials: Trials, summary: Summary, i: int, choice: Choice) -> tuple[str | bool, int]:
+    """Run the recommended epsilon element by element and say on which rows it holds."""
+    counts = summary.results[i].counts
+    if choice.epsilon is None:
+        return False, 0
+    if choice.epsilon == summary.plan.epsilon:
+        # the audit itself ran all rows at this epsilon
+        return ("all-rows" if counts["unverified_rows"] == 0 else False), counts["finite_cast_rows"]
+    trial = trials.run(*summary.plan.results[i], epsilon=choice.epsilon)
+    return trials.verified(trial), trial.results[0].counts["finite_cast_rows"]
+
+
+def _facts(site: Site, summary: Summary) -> SiteFacts:
+    return SiteFacts(
+        name=site.name,
+        source=site.source,
+        summary=summary,
+        axes=site.rows.axes,
+        unread_bytes=site.rows.unread_bytes,
+        weight_nonfinite=_nonfinite(site.weight),
+        bias_nonfinite=_nonfinite(site.bias),
+        better_axis=_better_axis(site.rows, summary),
+    )
+
+
+def _nonfinite(parameter: Any) -> int:
+    return 0 if parameter is None else int((~np.isfinite(parameter)).sum())
+
+
+def _better_axis(rows: Rows, summary: Summary) -> int | None:
+    """Return another axis whose first rows vary, where most rows along the given one are constant."""
+    counts = summary.input.counts
+    nonzero = counts["finite_rows"] - counts["zero_rows"]
+    constant = counts["constant_rows"] - counts["zero_rows"]
+    if (nonzero == 0 or constant <= nonzero / 2) and rows.features > 1:
+        return None
+    for axis in reversed(range(len(rows.shape))):
+        if (axis,) == rows.axes or rows.shape[axis] == 1:
+            continue
+        other = rows.along(axis)
+        sample = other.take(np.arange(min(other.rows, 64))).astype(np.float64)
+        if not (sample == sample[:, :1]).all(axis=1).any():
+            return axis
+    return None
+
+
+def _model_epsilons(audits: list[SiteAudit]) -> list[ModelEpsilon]:
+    """One epsilon for all sites of the same epsilon, for each emulation (a config holds one number)."""
+    groups: dict[tuple[float, Format, Kernel], dict[str, tuple[float, ...]]] = defaultdict(dict)
+    for audit in audits:
+        for fmt, kernel, choice in audit.choices:
+            groups[audit.report.epsilon, fmt, kernel][audit.report.name] = choice.safe
+    entries = []
+    for (model_epsilon, fmt, kernel), safe in groups.items():
+        choice, binding = common_choice(safe, model_epsilon, fmt, kernel)
+        entries.append(
+            ModelEpsilon(
+                format=fmt.name,
+                kernel=kernel.name,
+                model_epsilon=model_epsilon,
+                epsilon=choice.epsilon,
+                lower=choice.lower,
+                upper=choice.upper,
+                sites=binding,
+                site_count=len(safe),
+            )
+        )
+    return entries

@@ -1,0 +1,136 @@
+"""One file becomes a site: the file, what a manifest says about it, what the command line says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ..errors import LnauditError
+from ..site import Array, Rows, Site
+from . import READERS
+from .files import open_file, printable
+from .manifest import ManifestSite
+from .npy import dtype_named, load_parameter
+
+_NORMS = ("layer", "rms")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteOptions:
+    """What the command line says about every site; None where it says nothing. It overrides a manifest.
+
+    Raises
+    ------
+    LnauditError
+        If a value can fit no site.
+    """
+
+    axis: int | tuple[int, ...] | None = None
+    epsilon: float | None = None
+    norm: str | None = None
+    dtype: str | None = None
+    weight: Path | None = None
+    bias: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
+            raise LnauditError(f"{self.epsilon:g} is no epsilon", "give one finite number >= 0", "--eps")
+        if self.norm is not None:
+            _check_norm(self.norm, "--norm")
+        if self.dtype is not None:
+            dtype_named(self.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteFile:
+    """A file that is to be a site, not opened yet.
+
+    Attributes
+    ----------
+    source : str
+        As the report calls it, with /: the path as given, or relative to the folder that was given.
+    path : str
+        Where it is.
+    name : str
+        Of the manifest, or the stem.
+    entry : ManifestSite or None
+        What the manifest says.
+    folder : str
+        The manifest's folder, or the file's own.
+    """
+
+    source: str
+    path: str
+    name: str
+    entry: ManifestSite | None = None
+    folder: str = ""
+
+
+def open_site(file: SiteFile, options: SiteOptions) -> Site:
+    """Open the file and read its weight and bias.
+
+    Raises
+    ------
+    LnauditError
+        If anything about it makes no sense.
+    """
+    entry = file.entry or ManifestSite(name=file.name, file=file.path)
+    norm = options.norm or entry.norm or "layer"
+    _check_norm(norm)
+    axis = next(axis for axis in (options.axis, entry.axis, -1) if axis is not None)
+    rows = _open_rows(file.path, axis, options.dtype)
+    epsilon, epsilon_source = 1e-5, "default"
+    if options.epsilon is not None:
+        epsilon, epsilon_source = options.epsilon, "option"
+    elif entry.epsilon is not None:
+        epsilon, epsilon_source = entry.epsilon, "manifest"
+    return Site(
+        name=file.name,
+        source=file.source,
+        rows=rows,
+        norm=norm,
+        epsilon=epsilon,
+        epsilon_source=epsilon_source,
+        weight=_parameter("weight", file.folder, entry.weight, options.weight, rows, options.dtype),
+        bias=_parameter("bias", file.folder, entry.bias, options.bias, rows, options.dtype),
+        kernel=entry.kernel,
+        overridden=_overridden(entry, options),
+    )
+
+
+def _check_norm(norm: str, source: str = "") -> None:
+    if norm in ("group", "instance"):
+        raise LnauditError(f"norm {norm!r} is not supported yet", f"only {' and '.join(_NORMS)} are", source)
+    if norm not in _NORMS:
+        raise LnauditError(f"unknown norm {norm!r}", f"choose from {', '.join(_NORMS)}", source)
+
+
+def _open_rows(path: str, axis: int | tuple[int, ...], dtype: str | None) -> Rows:
+    suffix = PurePosixPath(path).suffix
+    if suffix.lower() in READERS:
+        return READERS[suffix.lower()](Path(path), axis=axis, dtype=dtype, source=path)
+    # a missing file is missing, whatever its name
+    open_file(Path(path), "").close()
+    kind = f"{printable(suffix)} files" if suffix else "files without a suffix"
+    raise LnauditError(f"{kind} cannot be read", f"what can: {', '.join(READERS)}")
+
+
+def _parameter(
+    what: str, folder: str, name: str | None, option: Path | None, rows: Rows, dtype: str | None
+) -> Array | None:
+    path = option or (Path(folder, name) if name is not None else None)
+    if path is None:
+        return None
+    shape = tuple(rows.shape[a] for a in rows.axes)
+    try:
+        return load_parameter(path, shape, dtype=dtype)
+    except LnauditError as error:
+        raise LnauditError(f"{what} {printable(path.as_posix())}: {error.what}", error.remedy) from None
+
+
+def _overridden(entry: ManifestSite, options: SiteOptions) -> tuple[str, ...]:
+    """Name what the manifest says and the command line says otherwise."""
+    names = ("axis", "epsilon", "norm", "weight", "bias")
+    given = ((name, getattr(options, name), getattr(entry, name)) for name in names)
+    return tuple(name for name, option, said in given if None not in (option, said) and option != said)

@@ -1,0 +1,105 @@
+"""How text is laid out for a screen: the style, safe names, wrapping, colours."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.color import ColorSystem
+from rich.style import Style as RichStyle
+
+DEFAULT_WIDTH = 100
+NARROWEST = 40
+WIDEST_TEXT = 100  # longer lines of prose are hard to read; tables may use the whole screen
+
+_COLORS = {
+    "fail": RichStyle(color="red", bold=True),
+    "error": RichStyle(color="red", bold=True),
+    "warn": RichStyle(color="yellow"),
+    "warning": RichStyle(color="yellow"),
+    "pass": RichStyle(color="green"),
+    "note": RichStyle(color="cyan"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Style:
+    """What a renderer may assume about the place where its text is read; formats for machines ignore it.
+
+    Attributes
+    ----------
+    width : int
+        Columns; less than 40 counts as 40.
+    color : bool
+        Verdicts and severities in colour.
+    ascii : bool
+        Escape every character of a name that is not ASCII; without it only those that cannot be printed.
+    """
+
+    width: int = DEFAULT_WIDTH
+    color: bool = False
+    ascii: bool = False
+
+    @property
+    def columns(self) -> int:
+        """Columns for tables."""
+        return max(NARROWEST, self.width)
+
+    @property
+    def text_columns(self) -> int:
+        """Columns for prose."""
+        return min(self.columns, WIDEST_TEXT)
+
+    def safe(self, text: str) -> str:
+        """Escape what a screen would not show as itself: control characters, line ends, undecodable bytes."""
+        return "".join(c if _shows(c, self.ascii) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+    def paint(self, word: str, kind: str = "") -> str:
+        """Colour a verdict or a severity; `kind` is the verdict if the word is not."""
+        if not self.color:
+            return word
+        return _COLORS[(kind or word).lower()].render(word, color_system=ColorSystem.STANDARD)
+
+    def wrap(self, text: str, first: str = "", rest: str = "") -> list[str]:
+        """Break prose into lines behind the indents; a word, such as a path, is never broken."""
+        return textwrap.wrap(
+            text,
+            self.text_columns,
+            initial_indent=first,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+DEFAULT_STYLE = Style()
+
+
+def _shows(character: str, ascii_only: bool) -> bool:
+    return character.isprintable() and (character.isascii() or not ascii_only)
+
+
+def terminal_width() -> int:
+    """Return the columns to use on stdout: COLUMNS, else those of the terminal, else 100."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError, AttributeError):
+        # stdout is a file, a pipe, or an object that only looks like a stream
+        return DEFAULT_WIDTH
+
+
+def verdict_word(verdict: str) -> str:
+    """Return the verdict as it is printed: FAIL stands out, also in a log without colours."""
+    return "FAIL" if verdict == "fail" else verdict
+
+
+def joined(parts: Iterable[str], last: str = " and ") -> str:
+    """Join words as prose does: a, b and c."""
+    *front, end = list(parts) or [""]
+    return f"{', '.join(front)}{last}{end}" if front else end

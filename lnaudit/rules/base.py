@@ -1,0 +1,145 @@
+"""What a rule is, what it sees, and the table of all rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..advice.window import Choice
+from ..findings import SEVERITIES, Finding
+from ..formats import Format
+from ..kernels import Kernel
+from ..summary import InputSummary, ResultSummary, Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteFacts:
+    """What rules know of a site."""
+
+    name: str
+    source: str
+    summary: Summary
+    axes: tuple[int, ...] = (-1,)
+    unread_bytes: int = 0
+    weight_nonfinite: int = 0
+    bias_nonfinite: int = 0
+    better_axis: int | None = None
+
+    @property
+    def input(self) -> InputSummary:
+        """The rows of the file."""
+        return self.summary.input
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultFacts:
+    """What rules know of one emulation of a site; `choice` is None while remedies are tried."""
+
+    site: SiteFacts
+    number: int
+    choice: Choice | None = None
+
+    @property
+    def fmt(self) -> Format:
+        """The audited format."""
+        return self.site.summary.plan.results[self.number][0]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.site.summary.plan.results[self.number][1]
+
+    @property
+    def result(self) -> ResultSummary:
+        """What became of the rows."""
+        return self.site.summary.results[self.number]
+
+    @property
+    def epsilon(self) -> float:
+        """The model's epsilon."""
+        return self.site.summary.plan.model_epsilon
+
+    @property
+    def limit(self) -> float:
+        """The accepted row error in this format."""
+        return self.site.summary.plan.limit_of(self.fmt)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A rule: its code and name are stable, its docstring explains it."""
+
+    code: str
+    name: str
+    check: Callable[[Any], dict[str, Any] | None]
+    scope: type
+
+    @property
+    def explanation(self) -> str:
+        """What the rule does, why it matters, what to do."""
+        return self.check.__doc__ or ""
+
+
+RULES: dict[str, Rule] = {}
+Check = Callable[[Any], dict[str, Any] | None]
+
+
+def rule(code: str, name: str, scope: type) -> Callable[[Check], Check]:
+    """Register a function as a rule; it returns the fields of its finding, or None."""
+
+    def register(check: Check) -> Check:
+        RULES[code] = Rule(code=code, name=name, check=check, scope=scope)
+        return check
+
+    return register
+
+
+def site_findings(facts: SiteFacts) -> list[Finding]:
+    """Return what the rules about the site itself find."""
+    return _sorted(
+        Finding(code=r.code, name=r.name, site=facts.name, source=facts.source, **found)
+        for r, found in _found(SiteFacts, facts)
+    )
+
+
+def result_findings(facts: ResultFacts) -> list[Finding]:
+    """Return what the rules find about one emulation."""
+    where = {
+        "site": facts.site.name,
+        "source": facts.site.source,
+        "format": facts.fmt.name,
+        "kernel": facts.kernel.name,
+    }
+    return _sorted(Finding(code=r.code, name=r.name, **where, **found) for r, found in _found(ResultFacts, facts))
+
+
+def _found(scope: type, facts: Any) -> list[tuple[Rule, dict[str, Any]]]:
+    checked = ((r, r.check(facts)) for _, r in sorted(RULES.items()) if r.scope is scope)
+    return [(r, found) for r, found in checked if found is not None]
+
+
+def _sorted(findings: Any) -> list[Finding]:
+    return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.latent, f.code))
+
+
+def share(rows: int, total: int) -> str:
+    """Say how many of how many rows."""
+    return f"{rows:,} of {total:,} rows"
+
+
+def short(value: float | None) -> str:
+    """Print a number with two significant digits, exponents without padding."""
+    if value is None:
+        return "-"
+    mantissa, _, exponent = f"{value:.2g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def short_epsilon(value: float) -> str:
+    """Print an epsilon as it is written in configs: 1e-5, not 1e-05."""
+    mantissa, _, exponent = f"{value:.6g}".partition("e")
+    if not exponent and 0 < abs(value) < 0.01:
+        mantissa, _, exponent = f"{value:.5e}".partition("e")
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa

@@ -1,0 +1,183 @@
+"""Rules about the range of the format: overflow and underflow inside the norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..formats import Format
+from .base import ResultFacts, rule, share, short
+
+HALF_RANGE = 0.5
+
+
+def _first_operation(facts: ResultFacts, code: str) -> str:
+    found = {op: n for (c, op), n in facts.result.operations.items() if c == code}
+    return max(found, key=lambda op: (found[op], op))
+
+
+def _end(fmt: Format) -> str:
+    return f"{fmt.name} ends at {'65504' if fmt.max == 65504 else short(fmt.max)}"
+
+
+def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float | None]:
+    """Say what overflowed first in the rows of a code: text, measured magnitude, limit."""
+    at, name = facts.kernel.stages(facts.fmt), _first_operation(facts, code)
+    q, d = facts.site.input.variance.max, facts.site.summary.plan.features
+    v = "x" if facts.site.summary.plan.rms else "(x-mean)"
+    if name in ("sum", "mean"):
+        largest = facts.site.input.extremes.value("max_abs")
+        text = f"|x| is up to {short(largest)} and the sum of {d:,} of them does not fit: {_end(at.sum)}"
+        return text, largest, at.sum.max
+    if name == "square":
+        largest = facts.result.extremes.value("diff")
+        if largest is not None:
+            return f"{v}^2 reaches {short(largest**2)}, {_end(at.square)}", largest**2, at.square.max
+    if name == "variance" and q * d > at.square_sum.max:
+        return f"the sum of {d:,} squares reaches {short(q * d)}, {_end(at.square_sum)}", q * d, at.square_sum.max
+    if name == "variance":
+        return f"the variance reaches {short(q)}, {_end(at.variance)}", q, at.variance.max
+    return f"first bad operation: {name}", None, None
+
+
+@rule("LN103", "variance-overflow", ResultFacts)
+def variance_overflow(facts: ResultFacts) -> dict[str, Any] | None:
+    """A sum, mean, difference or variance overflows and the output is NaN or Inf.
+
+    What it does: counts rows whose core is not finite because a statistic is not.
+    Why is this bad: the layer's output is lost, and NaN spreads through everything after it.
+    What to do: sum and square in float32, scale the input down, or use a format with more range.
+    """
+    rows = facts.result.primary["LN103"]
+    if not rows:
+        return None
+    text, measured, limit = _overflow(facts, "LN103")
+    return {
+        "severity": "error",
+        "title": f"{share(rows, facts.result.counts['finite_rows'])} are NaN or Inf",
+        "message": f"{text[0].upper()}{text[1:]}. The statistics are not finite, and so is the output. "
+        f"First bad operation: {_first_operation(facts, 'LN103')}.",
+        "rows": rows,
+        "row": facts.result.extremes.row("code LN103"),
+        "measured": measured,
+        "limit": limit,
+    }
+
+
+@rule("LN104", "collapsed-rows", ResultFacts)
+def collapsed_rows(facts: ResultFacts) -> dict[str, Any] | None:
+    """Rows with spread whose normalized values are all zero.
+
+    What it does: counts non-constant rows whose core is zero throughout though the exact one is not.
+    Why is this bad: an infinite variance divides everything to 0. There is no NaN and no Inf, so checks for them see
+    nothing: the layer returns its bias, whatever the input.
+    What to do: square and sum in float32, scale the input down, or use a format with more range.
+    """
+    rows, counts = facts.result.primary["LN104"], facts.result.counts
+    if not rows:
+        return None
+    silent = "; no NaN, no Inf" if counts["nan"] == counts["inf"] == 0 else ""
+    text, measured, limit = _overflow(facts, "LN104")
+    infinite = counts["variance_nonfinite_rows"] > counts["overflow_rows"]
+    because = "the variance is Inf, and x/Inf = 0" if infinite else "every normalized value rounds to 0"
+    return {
+        "severity": "error",
+        "title": f"{share(rows, counts['finite_rows'])} come out all zero{silent}",
+        "message": f"{text}: {because}. The layer returns its bias and no NaN check sees it. "
+        f"First bad operation: {_first_operation(facts, 'LN104')}.",
+        "rows": rows,
+        "row": facts.result.extremes.row("code LN104"),
+        "measured": measured,
+        "limit": limit,
+    }
+
+
+@rule("LN105", "variance-underflow", ResultFacts)
+def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
+    """The emulated variance is 0 though the row has spread.
+
+    What it does: counts such rows; one that suffers from it has a code of its own.
+    Why is this bad: epsilon alone sets the scale, and at epsilon 0 the row is divided by zero.
+    What to do: nothing by itself; look at the row error.
+    """
+    rows = facts.result.counts["variance_zero_rows"]
+    if not rows:
+        return None
+    at = facts.kernel.stages(facts.fmt)
+    return {
+        "severity": "note",
+        "title": f"the variance of {share(rows, facts.result.counts['finite_rows'])} becomes 0",
+        "message": f"Squares below {short(at.square.smallest_subnormal / 2)} vanish in {at.square.name}.",
+        "rows": rows,
+        "row": facts.result.first.row("zero variance"),
+        "measured": facts.site.input.variance.min,
+        "limit": at.square.smallest_subnormal,
+    }
+
+
+@rule("LN106", "low-headroom", ResultFacts)
+def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
+    """A row that does not fail comes within a factor of two of the end of the range.
+
+    What it does: takes the largest magnitude that the kernel holds (input, sum, |v|, square, sum of squares,
+    variance) as a share of the range of the dtype that holds it.
+    Why is this bad: the next batch may overflow.
+    What to do: scale the input down, or use a format with more range.
+    """
+    peak = facts.result.extremes.value("healthy_peak")
+    if peak is None or peak <= HALF_RANGE:
+        return None
+    return {
+        "severity": "warning",
+        "title": f"a row that survives reaches {100 * peak:.0f} % of the range",
+        "message": "Twice as much would overflow; another batch may hold that. max |x| is "
+        f"{short(facts.site.input.extremes.value('max_abs'))}.",
+        "rows": 1,
+        "row": facts.result.extremes.row("healthy_peak"),
+        "measured": peak,
+        "limit": HALF_RANGE,
+    }
+
+
+@rule("LN107", "affine-overflow", ResultFacts)
+def affine_overflow(facts: ResultFacts) -> dict[str, Any] | None:
+    """weight * u + bias overflows though the normalized values are fine.
+
+    What it does: counts rows whose output is not finite while core, weight and bias are.
+    Why is this bad: the statistics look healthy; only the output with the real parameters shows it.
+    What to do: apply weight and bias in float32 and clip, or fold a power of two into the next layer.
+    """
+    rows, plan = facts.result.counts["affine_overflow_rows"], facts.site.summary.plan
+    if not rows:
+        return None
+    largest = 1.0 if plan.weight is None else float(abs(plan.weight).max())
+    return {
+        "severity": "error",
+        "title": f"weight * u + bias overflows in {share(rows, facts.result.counts['finite_rows'])}",
+        "message": f"The normalized values are finite; max |weight| is {short(largest)}, {_end(facts.fmt)}.",
+        "rows": rows,
+        "row": facts.result.first.row("affine"),
+        "measured": float(facts.result.counts["affine_inf"] + facts.result.counts["affine_nan"]),
+        "limit": 0.0,
+    }
+
+
+@rule("LN108", "non-finite-output", ResultFacts)
+def non_finite_output(facts: ResultFacts) -> dict[str, Any] | None:
+    """The core is NaN or Inf though every statistic is finite.
+
+    What it does: counts rows whose normalized values overflow or are 0/0 at the last operations.
+    Why is this bad: the output is lost.
+    What to do: a larger epsilon where the variance is tiny, or a kernel that keeps 1/std in float32.
+    """
+    rows = facts.result.primary["LN108"]
+    if not rows:
+        return None
+    return {
+        "severity": "error",
+        "title": f"{share(rows, facts.result.counts['finite_rows'])} are NaN or Inf",
+        "message": "Sum, mean and variance are finite. First bad operation: "
+        f"{_first_operation(facts, 'LN108')}.",
+        "rows": rows,
+        "row": facts.result.extremes.row("code LN108"),
+        "measured": facts.site.input.extremes.value("max_abs"),
+    }

@@ -1,0 +1,182 @@
+"""From a Summary to the rows of the report: names and units of design 5 and 9, no decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .advice import CONSTANTS, Choice
+from .advice.remedies import Offer
+from .advice.window import distortion, held
+from .report import Cast, ConstantCost, Recommendation, Remedy, Result, SiteReport
+from .site import Site
+from .summary import OPERATIONS, ResultSummary, Summary
+from .theory import lipschitz_bound
+
+VERDICTS = {"error": "fail", "warning": "warn"}
+
+
+def site_of(site: Site, summary: Summary) -> SiteReport:
+    """Return the site's own entry, without results."""
+    counts, rows = summary.input.counts, site.rows
+    some = counts["varying_rows"] > 0
+    return SiteReport(
+        name=site.name,
+        source=site.source,
+        dtype=rows.dtype.name,
+        shape=list(rows.shape),
+        axis=rows.axes[0] if len(rows.axes) == 1 else list(rows.axes),
+        features=rows.features,
+        rows=rows.rows,
+        norm=site.norm,
+        epsilon=site.epsilon,
+        epsilon_source=site.epsilon_source,
+        input={
+            "nan": counts["nan"],
+            "inf": counts["inf"],
+            "finite_rows": counts["finite_rows"],
+            "nan_rows": counts["nan_rows"],
+            "partly_nan_rows": counts["partly_nan_rows"],
+            "inf_rows": counts["inf_rows"],
+            "zero_rows": counts["zero_rows"],
+            "constant_rows": counts["constant_rows"],
+            "max_abs": summary.input.extremes.value("max_abs"),
+        },
+        parameters=_parameters(site),
+        variance=summary.input.variance.quantiles(min=0, p01=0.01, p50=0.5, p99=0.99, max=1),
+        collapse_ratio=summary.input.ratio.quantiles(min=0, p01=0.01, p50=0.5),
+        epsilon_dominated_rows=counts["epsilon_dominated_rows"] if some else None,
+        gain={
+            **summary.input.gain.quantiles(p50=0.5, max=1),
+            "radial_max": summary.input.extremes.value("radial_gain"),
+        },
+        lipschitz=lipschitz_bound(site.epsilon, site.weight),
+        weakest_clean_kernel={},
+        results=[],
+        notes=list(rows.notes),
+        overridden=list(site.overridden),
+    )
+
+
+def _parameters(site: Site) -> dict[str, Any]:
+    def nonfinite(parameter: Any) -> int:
+        return 0 if parameter is None else int((~np.isfinite(parameter)).sum())
+
+    finite = None if site.weight is None else np.abs(site.weight[np.isfinite(site.weight)])
+    return {
+        "weight_nonfinite": nonfinite(site.weight),
+        "bias_nonfinite": nonfinite(site.bias),
+        "max_abs_weight": None if finite is None or not len(finite) else float(finite.max()),
+    }
+
+
+def result_of(
+    summary: Summary,
+    i: int,
+    choice: Choice,
+    verified: tuple[str | bool, int],
+    offers: list[Offer],
+    severity: str | None,
+) -> Result:
+    """Return the entry of one emulation."""
+    fmt, kernel = summary.plan.results[i]
+    result, counts = summary.results[i], summary.results[i].counts
+    value, kind = held(summary.plan.model_epsilon, fmt, kernel)
+    peak = result.extremes.value("peak")
+    change = value / summary.plan.model_epsilon - 1 if summary.plan.model_epsilon > 0 else None
+    some = summary.input.counts["varying_rows"] > 0
+    return Result(
+        format=fmt.name,
+        kernel=kernel.name,
+        verdict=VERDICTS.get(severity or "", "pass"),
+        epsilon_stored=value,
+        epsilon_class=kind,
+        epsilon_change=change,
+        cast=Cast(
+            overflow_rows=counts["overflow_rows"],
+            overflow=counts["overflow"],
+            underflow=counts["underflow"],
+            subnormal=counts["subnormal"],
+            destroyed_rows=counts["destroyed_rows"],
+            error_max=result.extremes.value("cast_error"),
+        ),
+        peak=peak,
+        headroom=None if peak is None else 1 - peak,
+        variance_zero_rows=counts["variance_zero_rows"] if some else None,
+        variance_nonfinite_rows=counts["variance_nonfinite_rows"],
+        variance_negative_rows=counts["variance_negative_rows"],
+        variance_error=result.variance_error.quantiles(p50=0.5, max=1),
+        collapse_ratio=result.ratio.quantiles(min=0, p50=0.5),
+        nan=counts["nan"],
+        inf=counts["inf"],
+        nonfinite_rows=counts["nonfinite_rows"],
+        collapsed_rows=counts["collapsed_rows"] if some else None,
+        error={**result.error.quantiles(p50=0.5, p99=0.99, max=1), "max_row": result.extremes.row("error")},
+        scale_error_max=result.extremes.value("scale_error"),
+        residual_error_max=result.extremes.value("residual_error"),
+        affine={
+            "nan": counts["affine_nan"],
+            "inf": counts["affine_inf"],
+            "nonfinite_rows": counts["affine_nonfinite_rows"],
+        },
+        gradient_overflow_rows=counts["gradient_overflow_rows"],
+        failing_rows=counts["failing_rows"],
+        first_bad_operation=_operations(result),
+        recommendation=_recommendation(summary, i, choice, verified),
+        constants=_constants(summary, i),
+        remedies=[
+            Remedy(
+                kind=o.kind, detail=o.detail, verified=o.verified, error_max=o.error_max, rows=o.rows, values=o.values
+            )
+            for o in offers
+        ],
+    )
+
+
+def _operations(result: ResultSummary) -> dict[str, int]:
+    totals = dict.fromkeys(OPERATIONS, 0)
+    for (_, operation), rows in result.operations.items():
+        totals[operation] += rows
+    return totals
+
+
+def _recommendation(summary: Summary, i: int, choice: Choice, verified: tuple[str | bool, int]) -> Recommendation:
+    table, plan = summary.results[i].table, summary.plan
+    cost: dict[str, float | None] = {"p50": None, "p99": None, "max": None}
+    error = None
+    if choice.epsilon is not None:
+        at = (plan.epsilon, *plan.epsilons).index(choice.epsilon)
+        error = float(table.worst[at]) if table.worst[at] >= 0 else None
+        if summary.input.counts["varying_rows"]:
+            cost = {**distortion(summary, choice.epsilon), "max": float(table.distortion[at])}
+    return Recommendation(
+        epsilon=choice.epsilon,
+        lower=choice.lower,
+        upper=choice.upper,
+        robust=choice.robust,
+        reason=choice.reason,
+        verified=verified[0],
+        verified_rows=verified[1],
+        total_error=error,
+        distortion=cost,
+        best_effort=choice.best_effort,
+    )
+
+
+def _constants(summary: Summary, i: int) -> list[ConstantCost]:
+    """What the epsilons that circulate for float16 would do there."""
+    (fmt, kernel), plan, table = summary.plan.results[i], summary.plan, summary.results[i].table
+    if fmt.name != "float16":
+        return []
+    tried = (plan.epsilon, *plan.epsilons)
+    known = [e for e in CONSTANTS if e in tried]
+    return [
+        ConstantCost(
+            epsilon=e,
+            held=held(e, fmt, kernel)[0],
+            failing_rows=int(table.failing[tried.index(e)]),
+            distortion_max=float(table.distortion[tried.index(e)]) if summary.input.counts["varying_rows"] else None,
+        )
+        for e in known
+    ]

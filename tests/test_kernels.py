@@ -1,0 +1,125 @@
+"""Kernels as data: the names users write, the stages they resolve to."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lnaudit.errors import LnauditError
+from lnaudit.formats import FORMATS
+from lnaudit.kernels import AXES, KERNELS, LADDER, get_kernel
+
+from .oracles import COLUMNS, NAMES
+
+
+def test_ladder_and_table():
+    """The ladder climbs the five textbook kernels from the least to the most float32; every one says its source."""
+    assert LADDER == ("native-serial", "native", "decomposed", "stored-stats", "fused")
+    assert set(LADDER) <= set(KERNELS)
+    for name, kernel in KERNELS.items():
+        assert kernel.name == name
+        assert kernel.stands_for
+        assert kernel.source
+
+
+def test_plain_names_give_the_table_row():
+    """A name, padded or followed by an empty list of overrides, is the row itself; a Kernel is passed through."""
+    for name, kernel in KERNELS.items():
+        assert get_kernel(name) is kernel
+        assert get_kernel(f"  {name} ") is kernel
+        assert get_kernel(f"{name}:") is kernel
+        assert get_kernel(kernel) is kernel
+
+
+@pytest.mark.parametrize(("axis", "value"), [(axis, value) for axis, values in AXES.items() for value in values])
+@pytest.mark.parametrize("name", LADDER)
+def test_each_override_changes_its_axis_only(name, axis, value):
+    """Every axis and value can be written; fields other than the one meant (and the default of square_sum) stay."""
+    kernel = get_kernel(f"{name}:{axis}={value}")
+    field = "algorithm" if value in ("two_pass", "one_pass") else axis
+    expected = dataclasses.asdict(KERNELS[name]) | {"name": f"{name}:{axis}={value}", field: value}
+    if axis == "sum":
+        expected["square_sum"] = value
+    assert dataclasses.asdict(kernel) == expected
+    for fmt in FORMATS.values():
+        kernel.stages(fmt)
+
+
+def test_several_overrides():
+    """Overrides combine; variance takes an algorithm and a dtype at once; square_sum follows sum unless given."""
+    kernel = get_kernel("native:reduction=serial,variance=one_pass,variance=float32,clamp_negative=zero")
+    assert (kernel.reduction, kernel.algorithm, kernel.variance) == ("serial", "one_pass", "float32")
+    assert kernel.clamp_negative == "zero"
+    assert kernel.name == "native:reduction=serial,variance=one_pass,variance=float32,clamp_negative=zero"
+    for text in ("native:sum=float32,square_sum=T", "native:square_sum=T,sum=float32"):
+        kernel = get_kernel(text)
+        assert (kernel.sum, kernel.square_sum) == ("float32", "T")
+
+
+def test_last_override_of_an_axis_wins():
+    """Repeating an axis keeps the last value, square_sum's included."""
+    kernel = get_kernel("fused:sum=T,sum=float64")
+    assert (kernel.sum, kernel.square_sum) == ("float64", "float64")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("natve", "unknown kernel 'natve'; did you mean native"),
+        ("fusedd:sum=T", "unknown kernel 'fusedd'; did you mean fused"),
+        ("zzz", "unknown kernel 'zzz'; choose from native-serial, native"),
+        ("", "unknown kernel ''; choose from"),
+        ("native:reductoin=serial", "unknown axis 'reductoin' of kernel native; did you mean reduction"),
+        ("native:qqqq=1", "unknown axis 'qqqq' of kernel native; choose from sum, "),
+        ("native:reduction=pairwise", "reduction=pairwise is not known; choose from tree, serial"),
+        ("native:reduction", "reduction= is not known; choose from tree, serial"),
+        ("native:sum=bfloat16", "sum=bfloat16 is not known; choose from T, float32, float64"),
+        ("native:variance=welford2", "variance=welford2 is not known; choose from two_pass, one_pass, T"),
+    ],
+)
+def test_errors_repeat_the_input_and_name_the_nearest(text, message):
+    """A wrong name, axis or value is one line: what was written, and what could have been meant."""
+    with pytest.raises(LnauditError) as caught:
+        get_kernel(text)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("--kernel: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("column", COLUMNS)
+def test_stages_are_the_columns_of_the_table(column, name):
+    """The last rounding of each stage is the table's: T, or A = float32, or T if T is wider."""
+    wide = "float64" if name == "float64" else "float32"
+    last = {stage: {"T": name, "A": wide}[letters[-1]] for stage, letters in COLUMNS[column].items()}
+    at = KERNELS[column].stages(FORMATS[name])
+    assert at.sum.name == at.square_sum.name == last["sum"]
+    assert (at.mean.name, at.diff.name, at.square.name) == (last["mean"], last["diff"], last["square"])
+    assert (at.variance.name, at.epsilon.name, at.rstd.name) == (last["variance"], last["epsilon"], last["inverse"])
+    # the core's first rounding is the normalized stage, its last the output
+    first = {"T": name, "A": wide}[COLUMNS[column]["core"][0]]
+    assert (at.normalized.name, at.affine.name, at.output.name) == (first, last["affine"], name)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("T", {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "float64": "float64"}),
+        ("wide", {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}),
+        ("float32", {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float32"}),
+        ("float64", dict.fromkeys(NAMES, "float64")),
+    ],
+)
+def test_where_epsilon_is_held(value, expected):
+    """Epsilon alone may be narrower than T (a float attribute of a double model); "wide" is at least float32."""
+    kernel = get_kernel(f"native:epsilon={value}")
+    assert {name: kernel.stages(FORMATS[name]).epsilon.name for name in NAMES} == expected
+
+
+def test_float32_means_at_least_float32():
+    """A stage fixed to float32 is float64 when float64 is audited; float64 is float64 everywhere."""
+    kernel = get_kernel("native:sum=float32,diff=float64")
+    assert kernel.stages(FORMATS["float16"]).sum.name == "float32"
+    assert kernel.stages(FORMATS["float64"]).sum.name == "float64"
+    assert {kernel.stages(fmt).diff.name for fmt in FORMATS.values()} == {"float64"}
