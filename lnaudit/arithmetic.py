@@ -39,10 +39,11 @@ def check_hardware() -> None:
     LnauditError
         If a subnormal result or operand is flushed to zero.
     """
-    for dtype in (np.float32, np.float64):
+    for dtype in ("float32", "float64"):
         smallest = np.array([np.finfo(dtype).tiny], dtype)
-        subnormal = smallest / dtype(2)
-        if subnormal[0] == 0 or (subnormal * dtype(2))[0] == 0:
+        half = np.array([0.5], dtype)
+        subnormal = smallest * half
+        if subnormal[0] == 0 or (subnormal / half)[0] == 0:
             raise LnauditError(
                 "this process flushes subnormal numbers to zero (a library loaded into it has switched that on)",
                 "run lnaudit in a process of its own",
@@ -180,7 +181,7 @@ def tree_sum(b: Array, fmt: Format, scratch: Scratch) -> Array:
     """
     d = len(b)
     if d == 1:
-        return b[0].copy()
+        return np.array(b[0])
     half = 1 << ((d - 1).bit_length() - 1)
     acc = np.empty((half, *b.shape[1:]), b.dtype)
     paired = d - half
@@ -192,12 +193,12 @@ def tree_sum(b: Array, fmt: Format, scratch: Scratch) -> Array:
         head = acc[:half]
         np.add(head, acc[half : 2 * half], out=head)
         round_in_place(head, fmt, scratch)
-    return acc[0].copy()
+    return np.array(acc[0])
 
 
 def serial_sum(b: Array, fmt: Format, scratch: Scratch) -> Array:
     """Sum over the first axis from left to right: acc = b[0], acc = acc + b[i]."""
-    acc = b[0].copy()
+    acc: Array = b[0].copy()
     for term in b[1:]:
         np.add(acc, term, out=acc)
         round_in_place(acc, fmt, scratch)
@@ -218,12 +219,12 @@ def lane_sum(b: Array) -> Array:
     np.add(lanes[: d - whole], b[whole:], out=lanes[: d - whole])
     for half in (8, 4, 2, 1):
         lanes = lanes[:half] + lanes[half : 2 * half]
-    return lanes[0]
+    return np.asarray(lanes[0])
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Return s and e with s = fl(a + b) and s + e = a + b exactly (Knuth, TAOCP 2, 4.2.2)."""
-    s = a + b
+    s: Array = a + b
     bb = s - a
     return s, (a - (s - bb)) + (b - bb)
 
@@ -240,7 +241,7 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 def reciprocal_root(w: Array, w_low: Array | float = 0.0) -> tuple[Array, Array]:
     """Return 1/sqrt(w + w_low) of float64 as a sum of two doubles, to about 100 bits (one Newton step)."""
-    y = 1.0 / np.sqrt(w)
+    y: Array = 1.0 / np.sqrt(w)
     # Newton's residual 1 - w y^2 with w scaled by its own root, so that nothing over- or underflows
     square, square_low = two_product(y, y)
     product, product_low = two_product(w, square)

@@ -12,12 +12,13 @@ import numpy as np
 from .advice import CONSTANTS, Choice, Trials, candidates, common_choice, offer, recommend, weakest_clean_kernel
 from .advice.remedies import Offer
 from .engine.rows import Plan
+from .errors import LnauditError
 from .findings import SEVERITIES, Finding, worst
 from .formats import FORMATS, Format
 from .kernels import KERNELS, Kernel, get_kernel
-from .report import ModelEpsilon, NotAudited, Report, SiteReport
+from .report import ModelEpsilon, Report, SiteReport
 from .rules import ResultFacts, SiteFacts, result_findings, site_findings
-from .site import Rows, Site
+from .site import NotAudited, Rows, Site
 from .summarize import Progress, summarize
 from .summary import Summary
 from .tabulate import result_of, site_of
@@ -70,8 +71,11 @@ def run(
     for site in sites:
         if isinstance(site, NotAudited):
             not_audited.append(site)
-        else:
+            continue
+        try:
             audits.append(audit_site(site, settings, progress))
+        except LnauditError as error:  # the file changed or could not be read to its end
+            not_audited.append(NotAudited(source=error.source or site.source, reason=error.reason))
     verdicts = Counter(audit.report.verdict for audit in audits)
     return Report(
         kind=kind,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from .findings import Finding
+from .site import NotAudited
 
 SCHEMA_VERSION = 1
 SIGNIFICANT_DIGITS = 6
@@ -136,14 +137,6 @@ class ModelEpsilon:
     upper: float | None
     sites: list[str]
     site_count: int
-
-
-@dataclass(kw_only=True)
-class NotAudited:
-    """An input that could not be audited, and why."""
-
-    source: str
-    reason: str
 
 
 @dataclass(kw_only=True)

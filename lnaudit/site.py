@@ -153,6 +153,8 @@ class Site:
         Flat, of length rows.features.
     kernel : str or None
         The kernel that a manifest names for it.
+    overridden : tuple of str
+        What the manifest says and the command line says otherwise: "axis", "epsilon", "norm", "weight", "bias".
     """
 
     name: str
@@ -165,3 +167,11 @@ class Site:
     bias: Array | None = None
     kernel: str | None = None
     overridden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotAudited:
+    """An input that gave no site: where it is, as the user can find it, and why (one line)."""
+
+    source: str
+    reason: str

@@ -74,7 +74,7 @@ def jacobian(z: ArrayLike, epsilon: float) -> Array:
     d = len(z)
     v = z - z.mean()
     w = v @ v / d + epsilon
-    return (np.eye(d) - 1.0 / d) / np.sqrt(w) - np.outer(v, v) / (d * w**1.5)
+    return np.asarray((np.eye(d) - 1.0 / d) / np.sqrt(w) - np.outer(v, v) / (d * w**1.5))
 
 
 def prescale(epsilon: float, k: int) -> float:

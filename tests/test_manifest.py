@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lnaudit.errors import LnauditError
-from lnaudit.readers.discover import NotAudited, find_sites
+from lnaudit.readers import discover
+from lnaudit.readers.discover import find_sites
 from lnaudit.readers.manifest import ManifestSite, read_manifest
 from lnaudit.readers.paths import expand, unique_names
 from lnaudit.readers.sites import SiteOptions
-from lnaudit.site import Site
+from lnaudit.site import NotAudited, Site
 
 
 @pytest.fixture
@@ -291,8 +292,6 @@ def test_links_are_not_followed_in_circles(here):
 def test_folder_that_cannot_be_listed(here, monkeypatch):
     save("d/a.npy")
     save("d/s/b.npy")
-    from lnaudit.readers import discover
-
     listed = discover.list_folder
 
     def refuse(path):
@@ -305,13 +304,18 @@ def test_folder_that_cannot_be_listed(here, monkeypatch):
 
 
 def test_very_deep_folder(here):
-    parts = ["d"] * 900
-    for _ in range(2):
-        Path(*parts).mkdir(parents=True)
-        os.chdir(Path(*parts))
+    """Deeper than Python's recursion limit."""
+    depth = 1500
+    for _ in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
     save("x.npy")
     os.chdir(here)
-    assert sources("d") == ["/".join(["d"] * 1799 + ["x.npy"])]
+    assert sources("d") == ["/".join(["d"] * (depth - 1) + ["x.npy"])]
+    # not left to shutil, whose rmtree recurses
+    os.remove("/".join(["d"] * depth + ["x.npy"]))
+    for n in range(depth, 0, -1):
+        os.rmdir("/".join(["d"] * n))
 
 
 def test_hostile_names(here):

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lnaudit.errors import LnauditError
-from lnaudit.readers import READERS
+from lnaudit.readers import READERS, files
 from lnaudit.readers.npy import load_parameter, open_npy
 
 MAGIC = b"\x93NUMPY"
@@ -135,6 +135,15 @@ def test_one_dimension_is_one_row(tmp_path):
     rows = READERS[".npy"](tmp_path / "x.npy")
     assert (rows.rows, rows.features, rows.axes) == (1, 9, (0,))
     assert rows.notes == ("one-dimensional: read as one row",)
+
+
+def test_the_same_file_along_another_axis(tmp_path):
+    x = values((4, 6), "bfloat16")
+    np.save(tmp_path / "x.npy", x)
+    rows = open_npy(tmp_path / "x.npy")
+    other = rows.along(0)
+    assert (other.rows, other.features, other.notes) == (6, 4, rows.notes)
+    np.testing.assert_array_equal(other.take(np.arange(6)), x.T)
 
 
 def test_two_byte_void_is_bfloat16_and_says_so(tmp_path):
@@ -467,8 +476,6 @@ def test_scattered_rows_are_read_in_long_spans(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", values((64, 40_000)))
     rows = open_npy(tmp_path / "x.npy", axis=0)
     reads = []
-    from lnaudit.readers import files
-
     read_at = files.read_at
 
     def counted(file, offset, buffer):

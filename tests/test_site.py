@@ -67,6 +67,13 @@ def test_one_dimension_is_one_row():
     assert ArrayRows(np.zeros((2, 3))).notes == ()
 
 
+def test_the_same_array_along_another_axis():
+    x = np.arange(6.0).reshape(2, 3)
+    other = ArrayRows(x).along(0)
+    assert (other.rows, other.features) == (3, 2)
+    np.testing.assert_array_equal(other.take(np.arange(3)), x.T)
+
+
 def test_blocks_of_a_transposed_array_are_views():
     x = np.zeros((3, 8), np.float32)
     assert all(np.shares_memory(block, x) for _, block in ArrayRows(x, 0).blocks(6))

@@ -140,11 +140,11 @@ def _cast(
     h = cast_rows(x, fmt, plan.prescale, ws)
     # rounding is monotone: the extremes of h are the rounded extremes of x
     ends = cast_rows(np.stack([rows.x_max, rows.x_min]), fmt, plan.prescale, Workspace()).astype(np.float64)
-    finite = np.isfinite(ends).all(axis=0)
+    finite = np.isfinite(ends[0]) & np.isfinite(ends[1])
     constant = (ends == 0).all(axis=0) if plan.rms else ends[0] == ends[1]
     cast = CastStatistics(h_max=ends[0], h_min=ends[1], finite=finite, constant=constant & finite, error=np.zeros(0))
     cast.overflow = 0 if finite.all() else int(np.isinf(h[:, ~finite]).sum())
-    zeros = np.count_nonzero(h == 0)
+    zeros = int(np.count_nonzero(h == 0))
     cast.subnormal = int(np.count_nonzero(np.abs(h) < h.dtype.type(fmt.smallest_normal))) - zeros
     cast.nonzero = x.size - (zeros if h is x else int(np.count_nonzero(x == 0)))
     if h is x:

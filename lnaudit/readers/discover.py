@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from ..errors import LnauditError
-from ..site import Site
+from ..site import NotAudited, Site
 from . import READERS
 from .files import failure, open_file, printable
 from .manifest import MANIFEST, read_manifest
@@ -16,14 +16,6 @@ from .paths import enumerated, expand, is_pattern, list_folder, unique_names
 from .sites import SiteFile, SiteOptions, open_site
 
 _SUFFIXES = ", ".join(READERS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotAudited:
-    """An input that gave no site: where it is, as the user can find it, and why (one line)."""
-
-    source: str
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)

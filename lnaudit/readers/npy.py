@@ -9,13 +9,12 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LnauditError
-from ..formats import FORMATS, get_format
 from ..site import Array, Rows, cut, normalize_axes
+from .elements import element_dtype
 from .files import NEAR, open_file, printable, read_box
 from .npy_header import NpyHeader, read_header
 
@@ -24,19 +23,6 @@ from .npy_header import NpyHeader, read_header
 _STRIP_BLOCKS = 4
 # the most elements that take() holds beside its result
 _TAKE_ELEMENTS = 1 << 20
-_DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name) for name in FORMATS
-}
-_FLOATS = {2: "float16", 4: "float32", 8: "float64"}
-_REFUSED = {
-    "b": "boolean",
-    "c": "complex",
-    "S": "string",
-    "a": "string",
-    "U": "string",
-    "M": "date",
-    "m": "time difference",
-}
 
 
 def open_npy(path: Path, *, axis: int | tuple[int, ...] = -1, dtype: str | None = None, source: str = "") -> NpyRows:
@@ -62,8 +48,9 @@ def open_npy(path: Path, *, axis: int | tuple[int, ...] = -1, dtype: str | None 
     try:
         with open_file(path, "") as file:
             header = read_header(file)
-        found, note = _dtype(header, dtype)
-        return NpyRows(path, header, axis, found, (note,) if note else (), source)
+        found, note = element_dtype(header, dtype)
+        one_row = "one-dimensional: read as one row" if len(header.shape) == 1 else ""
+        return NpyRows(path, header, axis, found, tuple(filter(None, (note, one_row))), source)
     except LnauditError as error:
         raise LnauditError(error.what, error.remedy, source) from None
 
@@ -100,53 +87,11 @@ def load_parameter(
         size = math.prod(features_shape)
         if header.shape not in (features_shape, (size,)):
             raise LnauditError(f"shape {header.shape} does not fit the reduced axes, shape {features_shape}")
-        found, _ = _dtype(header, None if header.kind in ("f", "bfloat16") else dtype)
+        found, _ = element_dtype(header, None if header.kind in ("f", "bfloat16") else dtype)
         rows = NpyRows(path, header, tuple(range(len(header.shape))), found, (), "")
         return np.asarray(rows.take(np.zeros(1, np.intp))[0], dtype=np.float64)
     except LnauditError as error:
         raise LnauditError(error.what, error.remedy, printable(source)) from None
-
-
-def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the dtype that `--dtype NAME` means.
-
-    Raises
-    ------
-    LnauditError
-        If no format has that name.
-    """
-    try:
-        return _DTYPES[get_format(name).name]
-    except LnauditError:
-        remedy = f"choose from {', '.join(FORMATS)}"
-        raise LnauditError(f"unknown element type {name!r}", remedy, "--dtype") from None
-
-
-def _dtype(header: NpyHeader, override: str | None) -> tuple[np.dtype[Any], str]:
-    """Return the elements' dtype in native byte order, and what had to be assumed."""
-    kind, size, descr = header.kind, header.itemsize, header.descr
-    if override is not None and kind in ("i", "u", "f", "V", "bfloat16"):
-        dtype = dtype_named(override)
-        if dtype.itemsize != size:
-            raise LnauditError(
-                f"elements of {size} bytes ({descr}) cannot be read as {dtype.name}, which has {dtype.itemsize}",
-                "give a --dtype of their size",
-            )
-        if kind == "f" and dtype.kind == "f":
-            return dtype, ""
-        return dtype, f"elements {descr} read as {dtype.name} (--dtype)"
-    if kind == "bfloat16":
-        return _DTYPES["bfloat16"], ""
-    if kind == "f" and size in _FLOATS:
-        return _DTYPES[_FLOATS[size]], ""
-    if kind == "V" and size == 2:
-        return _DTYPES["bfloat16"], "2-byte void elements: taken as bfloat16 (--dtype float16 if they are not)"
-    if kind in "iu":
-        remedy = "if they are the bits of bfloat16: --dtype bfloat16" if size == 2 else ""
-        what = f"{'u' if kind == 'u' else ''}int{8 * size} elements"
-        raise LnauditError(what, remedy or "convert to float32 and save again")
-    what = f"{_REFUSED[kind]} elements ({descr})" if kind in _REFUSED else f"elements of type {descr}"
-    raise LnauditError(what, "convert to float32 and save again")
 
 
 class NpyRows(Rows):
@@ -167,7 +112,7 @@ class NpyRows(Rows):
         self.shape = header.shape
         self.dtype = dtype
         self.axes = normalize_axes(axis, len(self.shape))
-        self.notes = (*notes, "one-dimensional: read as one row") if len(self.shape) == 1 else notes
+        self.notes = notes
         self.unread_bytes = header.unread_bytes
         self._path = path
         self._header = header
@@ -187,6 +132,10 @@ class NpyRows(Rows):
         self._slowest_first = list(range(len(sizes)))
         if header.fortran_order:
             self._slowest_first.reverse()
+
+    def along(self, axis: int) -> NpyRows:
+        """Return the rows of the same file along another axis."""
+        return NpyRows(self._path, self._header, axis, self.dtype, self.notes, self._source)
 
     def blocks(self, max_elements: int) -> Iterator[tuple[int, Array]]:
         """Yield blocks of at most `max_elements` elements, at least one row.

@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 from ..errors import LnauditError
 from ..site import Array, Rows, Site
 from . import READERS
+from .elements import dtype_named
 from .files import open_file, printable
 from .manifest import ManifestSite
-from .npy import dtype_named, load_parameter
+from .npy import load_parameter
 
 _NORMS = ("layer", "rms")
 

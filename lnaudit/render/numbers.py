@@ -10,6 +10,7 @@ from ..report import Recommendation
 # the ends of the grid of epsilons that are tried: beyond them nothing is known
 LOWEST_TRIED, HIGHEST_TRIED = 1e-14, 0.1
 _SAME = 1e-6  # relative: float32 literals of a decimal epsilon
+_NEGLIGIBLE = 1e-12
 _EXPONENT = re.compile(r"e([+-])0*(\d+)$")
 
 
@@ -42,10 +43,12 @@ def advice(recommendation: Recommendation) -> str:
 
 
 def error(value: float | None) -> str:
-    """Write an error with two significant digits."""
+    """Write an error with two significant digits, one where it is far below any limit."""
     if value is None or value == 0 or not math.isfinite(value):
         return _special(value)
     size = abs(value)
+    if size < _NEGLIGIBLE:
+        return _tidy(f"{value:.0e}")
     if size < 0.00995 or size >= 9999.5:
         return _tidy(f"{value:.1e}")
     return f"{value:.0f}" if size >= 99.5 else f"{value:.2g}"
@@ -55,7 +58,7 @@ def ratio(value: float | None) -> str:
     """Write an emulated collapse ratio with three decimals."""
     if value is None or value == 0 or not math.isfinite(value):
         return _special(value)
-    return _tidy(f"{value:.1e}") if abs(value) < 0.0095 else f"{value:.3f}"
+    return _tidy(f"{value:.1e}") if abs(value) < 0.00995 else f"{value:.3f}"
 
 
 def exact_ratio(value: float | None) -> str:
@@ -77,11 +80,14 @@ def magnitude(value: float | None) -> str:
 
 def percent(share: float) -> str:
     """Write a share as a percentage with two significant digits."""
-    return f"{error(100 * share)} %"
+    number = 100 * share
+    return f"{number:.2g} %" if 1e-3 <= number < 99.5 else f"{error(number)} %"
 
 
-def count(number: int) -> str:
-    """Write a count, with separators where the eye needs them."""
+def count(number: int | None) -> str:
+    """Write a count, with separators where the eye needs them; "-" if it was not counted."""
+    if number is None:
+        return "-"
     return f"{number:,}" if number >= 10_000 else str(number)
 
 
@@ -104,6 +110,4 @@ def _special(value: float | None) -> str:
 
 
 def _tidy(text: str) -> str:
-    text = _EXPONENT.sub(lambda m: f"e{'-' * (m[1] == '-')}{m[2]}", text)
-    mantissa, e, exponent = text.partition("e")
-    return f"{mantissa}{e}{exponent}"
+    return _EXPONENT.sub(lambda m: f"e{'-' * (m[1] == '-')}{m[2]}", text)

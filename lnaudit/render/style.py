@@ -14,6 +14,7 @@ from rich.style import Style as RichStyle
 DEFAULT_WIDTH = 100
 NARROWEST = 40
 WIDEST_TEXT = 100  # longer lines of prose are hard to read; tables may use the whole screen
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _COLORS = {
     "fail": RichStyle(color="red", bold=True),
@@ -63,16 +64,17 @@ class Style:
             return word
         return _COLORS[(kind or word).lower()].render(word, color_system=ColorSystem.STANDARD)
 
-    def wrap(self, text: str, first: str = "", rest: str = "") -> list[str]:
-        """Break prose into lines behind the indents; a word, such as a path, is never broken."""
-        return textwrap.wrap(
-            text,
-            self.text_columns,
+    def wrap(self, text: str, first: str = "", rest: str = "", width: int = 0) -> list[str]:
+        """Break prose into lines behind the indents; a word, such as a path, is never broken, nor is "9.4 %"."""
+        lines = textwrap.wrap(
+            text.replace(" %", f"{_NO_BREAK}%"),
+            width or self.text_columns,
             initial_indent=first,
             subsequent_indent=rest,
             break_long_words=False,
             break_on_hyphens=False,
         )
+        return [line.replace(f"{_NO_BREAK}%", " %") for line in lines]
 
 
 DEFAULT_STYLE = Style()

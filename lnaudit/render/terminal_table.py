@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..report import Result
 from . import numbers
@@ -19,12 +19,13 @@ _KERNEL_PIECE = re.compile(r"[^:,]+[:,]?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """One column: its title, its text for a result, and how much it is missed (0 never leaves the table)."""
+    """One column: its title, its text for a result, when it leaves a table that is too wide (0: never), a short title."""
 
     title: str
     text: Callable[[Result], str]
     left: bool = False
     leaves: int = 0
+    short: str = ""
 
 
 VERDICT = Column(title="", text=lambda r: verdict_word(r.verdict), left=True)
@@ -33,6 +34,7 @@ RATIO = Column(
     title="ratio min/p50",
     text=lambda r: numbers.pair(numbers.ratio(r.collapse_ratio.get("min")), numbers.ratio(r.collapse_ratio.get("p50"))),
     leaves=1,
+    short="ratio",
 )
 COLUMNS = (
     VERDICT,
@@ -46,9 +48,7 @@ COLUMNS = (
         title="error p50/max",
         text=lambda r: numbers.pair(numbers.error(r.error.get("p50")), numbers.error(r.error.get("max"))),
     ),
-    Column(
-        title="safe epsilon", text=lambda r: numbers.epsilon_range(r.recommendation.lower, r.recommendation.upper)
-    ),
+    Column(title="safe epsilon", text=lambda r: numbers.epsilon_range(r.recommendation.lower, r.recommendation.upper)),
     Column(title="use", text=lambda r: numbers.advice(r.recommendation)),
 )
 
@@ -59,6 +59,11 @@ class Layout:
 
     columns: tuple[Column, ...]
     widths: tuple[int, ...]
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether the ratio is among them."""
+        return any(column.text is RATIO.text for column in self.columns)
 
 
 def table_lines(results: Sequence[Result], style: Style) -> list[str]:
@@ -76,12 +81,10 @@ def choose_layout(results: Sequence[Result], style: Style) -> Layout | None:
     """Return the first layout that fits: all columns, without `ratio`, without `var=0`; None if none does."""
     if style.columns < BLOCKS_BELOW:
         return None
-    for gone in range(3):
-        columns = tuple(c for c in COLUMNS if not 0 < c.leaves <= gone)
-        layout = _fit(columns, results, style.columns)
-        if layout is not None:
-            return layout
-    return None
+    short = tuple(replace(column, title=column.short or column.title) for column in COLUMNS)
+    fewer = (tuple(column for column in short if not 0 < column.leaves <= gone) for gone in range(3))
+    layouts = (_fit(columns, results, style.columns) for columns in (COLUMNS, *fewer))
+    return next((layout for layout in layouts if layout is not None), None)
 
 
 def _fit(columns: tuple[Column, ...], results: Sequence[Result], width: int) -> Layout | None:

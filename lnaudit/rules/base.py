@@ -105,7 +105,7 @@ def site_findings(facts: SiteFacts) -> list[Finding]:
 
 def result_findings(facts: ResultFacts) -> list[Finding]:
     """Return what the rules find about one emulation."""
-    where = {
+    where: dict[str, Any] = {
         "site": facts.site.name,
         "source": facts.site.source,
         "format": facts.fmt.name,

@@ -68,7 +68,7 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
 
 def _limits(cast: CastStatistics, fmt: Format, plan: Plan) -> Array:
     """Accepted error of each row: the tolerance, or twice what the cast alone costs (a heuristic)."""
-    return np.fmax(plan.limit_of(fmt), 2 * cast.error)
+    return np.asarray(np.fmax(plan.limit_of(fmt), 2 * cast.error))
 
 
 def _fold_result(

@@ -1,0 +1,41 @@
+"""The application: commands are registered here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..version import __version__
+from .scan import scan
+from .tables import formats, kernels
+
+app = typer.Typer(
+    name="lnaudit",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(scan)
+app.command()(formats)
+app.command()(kernels)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lnaudit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def lnaudit(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Audit the numerical stability of layer normalization on activation dumps.
+
+    Exit codes: 0 clean, 1 findings at or above --fail-on, 2 something could not be audited, 3 internal error,
+    130 interrupted.
+    """

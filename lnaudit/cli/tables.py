@@ -1,0 +1,50 @@
+"""`lnaudit formats` and `lnaudit kernels`: the tables, explained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..errors import LnauditError
+
+
+def formats() -> None:
+    """List the formats with their constants."""
+    from ..formats import FORMATS
+    from ..rules.base import short
+    from .scan import write_out
+
+    lines = [f"{'format':10}{'bits':>5}{'unit roundoff':>15}{'smallest':>10}{'normal from':>13}{'max':>9}  also"]
+    for fmt in FORMATS.values():
+        cells = (fmt.unit_roundoff, fmt.smallest_subnormal, fmt.smallest_normal, fmt.max)
+        u, least, normal, largest = (short(value) for value in cells)
+        aliases = ", ".join(fmt.aliases)
+        lines.append(f"{fmt.name:10}{fmt.precision:>5}{u:>15}{least:>10}{normal:>13}{largest:>9}  {aliases}")
+    lines.append("\nbits: of the significand, the implicit one included. unit roundoff: 2^-bits.")
+    write_out("\n".join(lines) + "\n")
+
+
+def kernels(
+    name: Annotated[str | None, typer.Argument(help="Explain one, as in native:reduction=serial.")] = None,
+) -> None:
+    """List the kernels: by which arithmetic programs compute the norm. With a NAME, explain one."""
+    from ..kernels import AXES, KERNELS, get_kernel
+    from .scan import write_out
+
+    if name is None:
+        lines = [f"{kernel.name:14}{kernel.stands_for}" for kernel in KERNELS.values()]
+        lines.append("\nEvery axis can be changed: NAME:axis=value,axis=value.  T is the audited format.")
+        lines += [f"  {axis:16}{' '.join(values)}" for axis, values in AXES.items()]
+        lines.append("\nOne of them in full: lnaudit kernels native")
+        write_out("\n".join(lines) + "\n")
+        return
+    try:
+        kernel = get_kernel(name)
+    except LnauditError as error:
+        typer.echo(f"lnaudit: {error}", err=True)
+        raise typer.Exit(2) from None
+    lines = [f"{kernel.name}: {kernel.stands_for}", f"source: {kernel.source}", ""]
+    lines += [f"  {axis:16}{getattr(kernel, axis)}" for axis in AXES if axis != "variance"]
+    lines.insert(9, f"  {'variance':16}{kernel.algorithm}, stored in {kernel.variance}")
+    write_out("\n".join(lines) + "\n")

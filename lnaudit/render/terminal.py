@@ -1,0 +1,80 @@
+"""The report as a page of text for a person: the sites, what they have in common, one line of total."""
+
+from __future__ import annotations
+
+import re
+
+from ..findings import Finding
+from ..report import Report, SiteReport
+from .numbers import counted
+from .style import DEFAULT_STYLE, Style, verdict_word
+from .terminal_matrix import matrix_lines
+from .terminal_model import epsilon_lines, what_to_do_lines
+from .terminal_site import legend_lines, site_lines
+
+_NAMED_RESULTS = 3  # so many are named in the total, more are counted
+_VERDICTS = re.compile(r"(\d) (FAIL|warn|pass)\b")
+
+
+def render_table(report: Report, style: Style = DEFAULT_STYLE) -> str:
+    """Return the report for a terminal or a log: plain ASCII but for names and colours."""
+    blocks = [style.wrap(f"note: {style.safe(note)}", "", "  ") for note in report.notes]
+    blocks += [site_lines(site, report.findings, style) for site in report.sites]
+    if report.sites:
+        blocks.append(legend_lines(report, style))
+    if len(report.sites) > 1:
+        blocks += [matrix_lines(report, style), what_to_do_lines(report, style), epsilon_lines(report, style)]
+    blocks.append(_end(report, style))
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _end(report: Report, style: Style) -> list[str]:
+    """Return the total, the files that could not be audited, and what the exit code says."""
+    missing = f"  {counted(len(report.not_audited), 'file')} could not be audited:" if report.not_audited else ""
+    lines = [
+        _VERDICTS.sub(lambda m: f"{m[1]} {style.paint(m[2])}", line) for line in style.wrap(_total(report) + missing)
+    ]
+    for entry in report.not_audited:
+        lines += style.wrap(f"{style.safe(entry.source)}: {style.safe(entry.reason)}", "  ", "    ")
+    return lines + style.wrap(_exit_code(report))
+
+
+def _exit_code(report: Report) -> str:
+    said = ["exit 2 (not audited)."] if report.not_audited else []
+    fails = any(site.verdict == "fail" for site in report.sites)
+    if fails and len(report.sites) > 1 and report.config.get("fail_on", "never") == "never":
+        said.append("Findings alone do not fail a scan: --fail-on error.")
+    return "  ".join(said)
+
+
+def _total(report: Report) -> str:
+    sites = report.sites
+    if not sites:
+        return "0 sites: nothing was audited."
+    verdicts = [site.verdict for site in sites]
+    amounts = [(verdict, verdicts.count(verdict)) for verdict in ("fail", "warn", "pass")]
+    counts = ", ".join(f"{n} {verdict_word(verdict)}" for verdict, n in amounts if n)
+    asides = "; ".join([*(_culprits(sites[0]) if len(sites) == 1 else []), *_beside(report.findings)])
+    return f"{counted(len(sites), 'site')}: {counts}{f' ({asides})' if asides else ''}."
+
+
+def _culprits(site: SiteReport) -> list[str]:
+    """Name the formats and kernels that have the verdict of the site."""
+    if site.verdict == "pass":
+        return []
+    names = [f"{r.format} {r.kernel}" for r in site.results if r.verdict == site.verdict]
+    if len(names) > _NAMED_RESULTS:
+        return [f"{len(names)} of {len(site.results)} results"]
+    return [", ".join(names)] if names else []
+
+
+def _beside(findings: list[Finding]) -> list[str]:
+    """Count what no verdict shows: findings about a whole site, and notes."""
+    of_sites = [f.severity for f in findings if f.format is None]
+    amounts = [
+        (of_sites.count("error"), "site error"),
+        (of_sites.count("warning"), "site warning"),
+        (sum(f.severity == "note" for f in findings), "note"),
+    ]
+    said = [counted(n, noun) for n, noun in amounts if n]
+    return [", ".join(said)] if said else []

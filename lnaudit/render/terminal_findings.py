@@ -1,0 +1,151 @@
+"""The findings of a site: a paragraph a cause, worst first, with what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ..findings import Finding
+from ..report import ConstantCost, Remedy, Result, SiteReport
+from . import numbers
+from .numbers import counted
+from .style import Style, joined
+
+_HEAD = "  "
+_BODY = " " * 11
+_ITEM = " " * 13
+# epsilon itself is what is wrong: the constants that others use are the next question
+_ABOUT_EPSILON = ("LN301", "LN302")
+_READABLE = 24  # columns: with less beside the figures, prose stands above them
+_FREE = 1e-4  # of the normalized scale: smaller changes are not told apart
+Key = tuple[str | None, str | None]
+
+
+def finding_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> list[str]:
+    """Return the paragraphs of a site's findings, which come worst first; remedies stand once a format and kernel."""
+    results: dict[Key, Result] = {(r.format, r.kernel): r for r in site.results}
+    helped: set[Key] = set()
+    lines: list[str] = []
+    for group in _same_text(findings):
+        lines += [""] if lines else []
+        keys = list(dict.fromkeys((f.format, f.kernel) for f in group))
+        new = [results[key] for key in keys if key in results and key not in helped]
+        helped.update(keys)
+        lines += _paragraph(group[0], keys, style)
+        help_lines = _per_result(new, lambda r: _help(r, style), len(keys))
+        if not any(r.remedies for r in new) and group[0].remedy and (new or keys == [(None, None)]):
+            help_lines += style.wrap(f"What to do: {style.safe(group[0].remedy)}", _BODY, _BODY)
+        lines += help_lines
+        if group[0].code in _ABOUT_EPSILON:
+            told = [results[key] for key in keys if key in results]
+            lines += _per_result(told, lambda r: _constants(r, style), len(keys))
+    return lines
+
+
+def subject(keys: Iterable[Key]) -> str:
+    """Name the formats and kernels of a finding."""
+    return ", ".join(f"{fmt} {kernel}" for fmt, kernel in keys if fmt is not None)
+
+
+def _same_text(findings: Sequence[Finding]) -> list[list[Finding]]:
+    groups: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.code, finding.severity, finding.title, finding.message), []).append(finding)
+    return list(groups.values())
+
+
+def _paragraph(finding: Finding, keys: Sequence[Key], style: Style) -> list[str]:
+    about = subject(keys)
+    title = style.safe(finding.title)
+    if finding.latent and not title.startswith("latent"):
+        title = f"latent: {title}" if title else "latent"
+    start = f"{finding.severity:<7}  {finding.code} {finding.name}{f'  [{about}]' if about else ''}"
+    whole = f"{_HEAD}{start}  {title}".rstrip()
+    if len(whole) <= style.text_columns:
+        lines = [whole]
+    else:
+        # textwrap would pull the double spaces of the first line into the next one
+        lines = [*style.wrap(start, _HEAD, _BODY), *style.wrap(title, _BODY, _BODY)]
+    n = len(_HEAD)
+    lines[0] = lines[0][:n] + style.paint(finding.severity) + lines[0][n + len(finding.severity) :]
+    return lines + style.wrap(style.safe(finding.message), _BODY, _BODY)
+
+
+def _per_result(results: Sequence[Result], told: Callable[[Result], list[str]], concerned: int) -> list[str]:
+    """Tell something of each result, once where it is the same; named unless it holds for all that are concerned."""
+    groups: dict[tuple[str, ...], list[Result]] = {}
+    for result in results:
+        text = tuple(told(result))
+        if text:
+            groups.setdefault(text, []).append(result)
+    lines: list[str] = []
+    for text, group in groups.items():
+        if len(group) < concerned:
+            lines.append(f"{_BODY}[{subject((r.format, r.kernel) for r in group)}]")
+        lines += text
+    return lines
+
+
+def _help(result: Result, style: Style) -> list[str]:
+    none = result.recommendation.epsilon is None
+    lowest, highest = numbers.epsilon(numbers.LOWEST_TRIED), numbers.epsilon(numbers.HIGHEST_TRIED)
+    useless = f"No epsilon from {lowest} to {highest} helps."
+    if not result.remedies:
+        return style.wrap(useless, _BODY, _BODY) if none else []
+    header = f"What {'does' if none else 'helps'}{_rerun(result.remedies)}:"
+    return [
+        *style.wrap(f"{useless} {header}" if none else header, _BODY, _BODY),
+        *_items(result.remedies, style),
+    ]
+
+
+def _rerun(remedies: Sequence[Remedy]) -> str:
+    if not all(remedy.verified for remedy in remedies):
+        return ""
+    rows = {remedy.rows for remedy in remedies}
+    if len(rows) > 1 or rows == {0}:
+        return " (each re-run)"
+    kind = "witness row" if any(remedy.verified == "witness-rows" for remedy in remedies) else "row"
+    return f" (each re-run, {counted(rows.pop(), kind)})"
+
+
+def _items(remedies: Sequence[Remedy], style: Style) -> list[str]:
+    """Number the remedies; what each would cost stands right-aligned in one column."""
+    details = [style.safe(remedy.detail) for remedy in remedies]
+    costs = [f"error max {numbers.error(r.error_max)}" if r.verified else "not verified" for r in remedies]
+    longest = max(len(f"{_ITEM}{i}. {d}    {c}") for i, (d, c) in enumerate(zip(details, costs, strict=True), 1))
+    edge = min(style.text_columns, longest)
+    room = edge - max(map(len, costs)) - 2
+    lines: list[str] = []
+    for i, (detail, cost) in enumerate(zip(details, costs, strict=True), 1):
+        beside = room - len(_ITEM) >= _READABLE
+        lines += style.wrap(detail, f"{_ITEM}{i}. ", _ITEM + "   ", room if beside else edge)
+        if beside:
+            lines[-1] += cost.rjust(edge - len(lines[-1]))
+        else:
+            lines.append(cost.rjust(edge))
+    return lines
+
+
+def _constants(result: Result, style: Style) -> list[str]:
+    """Say in one sentence what the epsilons in circulation would do to these rows, if any epsilon could."""
+    constants = result.constants if result.recommendation.epsilon is not None else []
+    lost = [numbers.epsilon(c.epsilon) for c in constants if c.held == 0]
+    parts = [f"{joined(lost)} become{'s' * (len(lost) == 1)} 0"] if lost else []
+    failing: dict[int, list[str]] = {}
+    for c in constants:
+        if c.held != 0 and c.failing_rows:
+            failing.setdefault(c.failing_rows, []).append(numbers.epsilon(c.epsilon))
+    parts += [f"{joined(e)} fail{'s' * (len(e) == 1)} {counted(rows, 'row')}" for rows, e in failing.items()]
+    parts += _costs([c for c in constants if c.held != 0 and not c.failing_rows])
+    return style.wrap(f"Constants in use, on these rows: {'; '.join(parts)}.", _BODY, _BODY) if parts else []
+
+
+def _costs(constants: Sequence[ConstantCost]) -> list[str]:
+    """Say how far each constant moves the rows away from the output that the model means."""
+    known = [(numbers.epsilon(c.epsilon), c.distortion_max) for c in constants if c.distortion_max is not None]
+    free = [text for text, cost in known if cost < _FREE]
+    dear = [f"{text} by up to {numbers.percent(cost)}" for text, cost in known if cost >= _FREE]
+    parts = [f"{joined(free)} move{'s' * (len(free) == 1)} no row by {numbers.percent(_FREE)}"] if free else []
+    if dear:
+        parts.append(", ".join([dear[0].replace(" by ", " moves a row by ", 1), *dear[1:]]))
+    return [*parts[:-1], f"{parts[-1]} of the normalized scale"] if parts else []

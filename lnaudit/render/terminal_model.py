@@ -1,0 +1,146 @@
+"""What several sites have in common: what to do about them, and one epsilon for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..findings import SEVERITIES, Finding
+from ..report import ModelEpsilon, Remedy, Report, Result, SiteReport
+from . import numbers
+from .style import Style
+from .terminal_matrix import site_label
+
+_LABEL_MAX = 38  # a longer name takes a line of its own
+_GAP = "  "
+_NAMED_SITES = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Advice:
+    """One thing to do: for which site and results, what is wrong, what was verified to help."""
+
+    site: SiteReport
+    result: Result
+    finding: Finding
+    remedy: Remedy | None
+
+    @property
+    def shared(self) -> tuple[str, ...] | None:
+        """What sites must have in common to share a line; None if this line is the site's own."""
+        if self.remedy is None or self.remedy.kind != "epsilon":
+            return None
+        to = numbers.epsilon(self.result.recommendation.epsilon)
+        return (self.result.format, self.result.kernel, numbers.epsilon(self.site.epsilon), to, self.finding.code)
+
+
+def what_to_do_lines(report: Report, style: Style) -> list[str]:
+    """Return a line a site and cause with the first remedy, worst first; sites that need the same epsilon share one."""
+    sites = sorted(report.sites, key=lambda site: tuple(-_tally(site, verdict) for verdict in ("fail", "warn")))
+    advices = [advice for site in sites for advice in _advices(site, report.findings)]
+    if not advices:
+        return []
+    common: dict[tuple[str, ...], list[_Advice]] = {}
+    for advice in advices:
+        if advice.shared is not None:
+            common.setdefault(advice.shared, []).append(advice)
+    shared = [group for group in common.values() if len(group) > 1]
+    merged = {id(advice) for group in shared for advice in group}
+    entries: list[tuple[str, list[str]]] = []
+    for site in sites:
+        own = [a for a in advices if a.site is site and id(a) not in merged]
+        if own:
+            entries.append((site_label(site, style), _own_texts(own, style)))
+    entries += [_shared_entry(group) for group in shared]
+    return ["What to do, worst first (every remedy was re-run)", *_two_columns(entries, style)]
+
+
+def epsilon_lines(report: Report, style: Style) -> list[str]:
+    """Return one epsilon for all the sites that share the epsilon of the model; a config holds one number."""
+    entries = [entry for entry in report.epsilon if entry.site_count >= 2]
+    lines: list[str] = []
+    for model_epsilon in dict.fromkeys(entry.model_epsilon for entry in entries):
+        group = [entry for entry in entries if entry.model_epsilon == model_epsilon]
+        lines += _epsilon_group(group, len(report.sites), style)
+    return lines
+
+
+def _tally(site: SiteReport, verdict: str) -> int:
+    return sum(result.verdict == verdict for result in site.results)
+
+
+def _advices(site: SiteReport, findings: list[Finding]) -> list[_Advice]:
+    advices = []
+    for result in site.results:
+        mine = [f for f in findings if (f.site, f.format, f.kernel) == (site.name, result.format, result.kernel)]
+        if result.verdict != "pass" and mine:
+            finding = min(mine, key=lambda f: (SEVERITIES.index(f.severity), f.latent))
+            remedy = next((remedy for remedy in result.remedies if remedy.verified), None)
+            advices.append(_Advice(site=site, result=result, finding=finding, remedy=remedy))
+    return advices
+
+
+def _own_texts(advices: list[_Advice], style: Style) -> list[str]:
+    groups: dict[str, list[str]] = {}
+    for advice in advices:
+        title = style.safe(advice.finding.title or advice.finding.name)
+        text = f"{title}: {style.safe(_short(advice.remedy))}"
+        groups.setdefault(text, []).append(f"{advice.result.format} {advice.result.kernel}")
+    return [f"{', '.join(names)}, {text}" for text, names in groups.items()]
+
+
+def _short(remedy: Remedy | None) -> str:
+    if remedy is None:
+        return "nothing that was tried helps"
+    # the site's section explains the kernel; here its name is enough
+    return f"kernel {remedy.values['kernel']}" if "kernel" in remedy.values else remedy.detail
+
+
+def _shared_entry(group: list[_Advice]) -> tuple[str, list[str]]:
+    first = group[0]
+    label = f"{len(group)} sites with epsilon {numbers.epsilon(first.site.epsilon)}"
+    to = numbers.epsilon(first.result.recommendation.epsilon)
+    what = f"{first.result.format} {first.result.kernel}, {first.finding.name}"
+    return label, [f"{what}: {to} serves {'both' if len(group) == 2 else f'all {len(group)}'}"]
+
+
+def _epsilon_group(group: list[ModelEpsilon], sites: int, style: Style) -> list[str]:
+    model_epsilon, count = group[0].model_epsilon, group[0].site_count
+    which = f"all {count} sites" if count == sites else f"the {count} sites with epsilon"
+    title = f"One epsilon for {which}" + (f" {numbers.epsilon(model_epsilon)}" if count != sites else "")
+    if len(group) > 1 and all(_keeps(entry) for entry in group):
+        return [title, f"{_GAP}keep {numbers.epsilon(model_epsilon)} in every format and kernel"]
+    entries = [(f"{e.format} {e.kernel}", [_epsilon_text(e, style.safe)]) for e in group]
+    return [title, *_two_columns(entries, style)]
+
+
+def _keeps(entry: ModelEpsilon) -> bool:
+    return entry.epsilon is not None and numbers.epsilon(entry.epsilon) == numbers.epsilon(entry.model_epsilon)
+
+
+def _epsilon_text(entry: ModelEpsilon, safe: Callable[[str], str]) -> str:
+    if _keeps(entry):
+        return f"keep {numbers.epsilon(entry.model_epsilon)}"
+    names = [safe(name) for name in entry.sites[:_NAMED_SITES]]
+    if len(entry.sites) > len(names):
+        names.append(f"{len(entry.sites) - len(names)} more")
+    by = f"set by {', '.join(names)}" if names else ""
+    if entry.epsilon is None:
+        return f"none fits them all{f' ({by})' if by else ''}"
+    fits = f"fits {numbers.epsilon_range(entry.lower, entry.upper)}"
+    return f"{numbers.epsilon(entry.epsilon)}   ({'; '.join(filter(None, (fits, by)))})"
+
+
+def _two_columns(entries: list[tuple[str, list[str]]], style: Style) -> list[str]:
+    """Set labels beside their texts; a label that is too long stands above them."""
+    limit = min(_LABEL_MAX, style.text_columns // 2)
+    width = max((len(label) for label, _ in entries if len(label) <= limit), default=0)
+    indent = " " * (len(_GAP) + width + len(_GAP)) if width else " " * 6
+    lines: list[str] = []
+    for label, texts in entries:
+        first = f"{_GAP}{label:<{width}}{_GAP}" if len(label) <= limit else ""
+        if not first:
+            lines.append(f"{_GAP}{label}")
+        for i, text in enumerate(texts):
+            lines += style.wrap(text, first if first and i == 0 else indent, indent)
+    return lines

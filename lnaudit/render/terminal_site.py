@@ -1,0 +1,142 @@
+"""The section of one site: what was assumed, the input, the table, the findings; and the legend of all sections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..findings import SEVERITIES, Finding
+from ..report import Report, SiteReport
+from . import numbers
+from .numbers import counted
+from .style import Style, joined
+from .terminal_findings import finding_lines
+from .terminal_table import choose_layout, table_lines
+
+NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "group": "GroupNorm", "instance": "InstanceNorm"}
+_EPSILON_SOURCES = {"default": "default; yours: --eps", "option": "--eps"}
+_OPTIONS = {"epsilon": "--eps"}
+_INDENT = "  "
+_HANGING = "    "
+# the textbook kernels in half a line each; `lnaudit kernels` tells the rest
+_KERNELS = {
+    "native-serial": "every step rounded to the format, sums from left to right",
+    "native": "every step rounded to the format",
+    "decomposed": "sums in float32, each tensor between the steps rounded to the format",
+    "stored-stats": "float32 inside, mean and variance rounded to the format",
+    "fused": "float32 inside, rounded once",
+}
+
+
+def site_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> list[str]:
+    """Return the section of a site; `findings` are those of the whole report."""
+    mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (SEVERITIES.index(f.severity), f.latent))
+    paragraphs = finding_lines(site, mine, style)
+    return [*_header(site, style), "", *table_lines(site.results, style), *(["", *paragraphs] if paragraphs else [])]
+
+
+def legend_lines(report: Report, style: Style) -> list[str]:
+    """Return what the columns and the kernels mean, for those that were printed."""
+    results = [result for site in report.sites for result in site.results]
+    layouts = [choose_layout(site.results, style) for site in report.sites]
+    facts = ["Counts are rows.", f"Error: RMS of a row against the exact result, 1 = normalized scale{_limit(report)}."]
+    if any(layout is None or layout.has_ratio for layout in layouts):
+        facts.append("Ratio: variance that comes out, 1 = all; smallest/median row.")
+    facts.append(f"Epsilons tried: {_tried()}.")
+    if any(r.recommendation.epsilon is not None and not r.recommendation.verified for r in results):
+        facts.append("?: not verified by a second run.")
+    used = [name for name in _KERNELS if any(r.kernel == name for r in results)]
+    lines = _packed(facts, style)
+    lines += _packed([f"{name}: {_KERNELS[name]}." for name in used], style)
+    return [*lines, f"{_INDENT}Which of them is yours?  lnaudit kernels"]
+
+
+def _packed(sentences: Sequence[str], style: Style) -> list[str]:
+    """Put as many whole sentences on a line as fit."""
+    lines: list[str] = []
+    for sentence in sentences:
+        if lines and len(lines[-1]) + len(sentence) + 2 <= style.text_columns:
+            lines[-1] += f"  {sentence}"
+        else:
+            lines += style.wrap(sentence, _INDENT, _HANGING)
+    return lines
+
+
+def _tried() -> str:
+    return f"{numbers.epsilon(numbers.LOWEST_TRIED)} to {numbers.epsilon(numbers.HIGHEST_TRIED)}"
+
+
+def _limit(report: Report) -> str:
+    tolerance = report.config.get("tolerance")
+    if isinstance(tolerance, dict):
+        return "; limit " + ", ".join(f"{numbers.error(limit)} ({fmt})" for fmt, limit in tolerance.items())
+    return f"; limit {numbers.error(tolerance)}" if isinstance(tolerance, float | int) else ""
+
+
+def _header(site: SiteReport, style: Style) -> list[str]:
+    name, source = style.safe(site.name), style.safe(site.source)
+    titles = [f"{name}   {source}"] if name != source else [name]
+    if len(titles[0]) > style.columns:
+        titles = [name, f"{_INDENT}{source}"]
+    notes = [style.safe(note) for note in site.notes]
+    facts = [_assumed(site), *notes, _input(site.input, site.norm), *_parameters(site.parameters), _variance(site)]
+    return [*titles, *(line for fact in facts for line in style.wrap(fact, _INDENT, _HANGING))]
+
+
+def _assumed(site: SiteReport) -> str:
+    axes = [site.axis] if isinstance(site.axis, int) else site.axis
+    where = f"{'axis' if len(axes) == 1 else 'axes'} {', '.join(map(str, axes))}"
+    source = _EPSILON_SOURCES.get(site.epsilon_source, site.epsilon_source)
+    options = [_OPTIONS.get(name, f"--{name}") for name in site.overridden]
+    override = f"; {joined(options)} override{'s' * (len(options) == 1)} the manifest" if options else ""
+    size = f"{counted(site.rows, 'row')} x {counted(site.features, 'feature')}, {site.dtype}"
+    epsilon = f"epsilon {numbers.epsilon(site.epsilon)} ({source})"
+    return f"{NORMS.get(site.norm, site.norm)} over {where}: {size}; {epsilon}{override}"
+
+
+def _input(figures: dict[str, Any], norm: str) -> str:
+    def number(key: str) -> int:
+        return int(figures.get(key) or 0)
+
+    zero, constant = number("zero_rows"), number("constant_rows")
+    parts = [
+        (number("nan_rows"), counted(number("nan_rows"), "row") + " all NaN (padding?)"),
+        (number("partly_nan_rows"), counted(number("partly_nan_rows"), "row") + " partly NaN"),
+        (number("inf_rows"), counted(number("inf_rows"), "row") + " with Inf"),
+        (number("nan"), counted(number("nan"), "NaN element")),
+        (number("inf"), counted(number("inf"), "Inf element")),
+        (zero, counted(zero, "zero row")),
+        (
+            constant if norm != "rms" else 0,
+            counted(constant, "constant row") + (f" ({numbers.count(zero)} of them zero)" if zero else ""),
+        ),
+    ]
+    said = [text for amount, text in parts if amount]
+    if not any(amount for amount, _ in parts[:5]):
+        said.insert(0, "all finite")
+        if not zero and not constant:
+            said.append("no zero rows" if norm == "rms" else "no zero or constant rows")
+    return f"input: {', '.join(said)}, max |x| {numbers.magnitude(figures.get('max_abs'))}"
+
+
+def _parameters(figures: dict[str, Any]) -> list[str]:
+    amounts = ((name, int(figures.get(f"{name}_nonfinite") or 0)) for name in ("weight", "bias"))
+    bad = [f"{counted(amount, 'NaN or Inf element')} in {name}" for name, amount in amounts if amount]
+    return [f"parameters: {joined(bad)}"] if bad else []
+
+
+def _variance(site: SiteReport) -> str:
+    what = "mean square" if site.norm == "rms" else "variance"
+    if site.variance.get("min") is None:
+        if not site.input.get("finite_rows"):
+            return f"{what}: no row is finite"
+        return f"{what}: every {'finite ' * (site.input['finite_rows'] < site.rows)}row is {_degenerate(site.norm)}"
+    figures = ", ".join(f"{key} {numbers.magnitude(site.variance.get(key))}" for key in ("min", "p01", "p50", "max"))
+    least = numbers.exact_ratio(site.collapse_ratio.get("min"))
+    rows = site.epsilon_dominated_rows
+    dominated = f"; q < eps in {counted(rows, 'row')}" if rows else ""
+    return f"{what}: {figures}; collapse ratio q/(q+eps): min {least}{dominated}"
+
+
+def _degenerate(norm: str) -> str:
+    return "zero" if norm == "rms" else "constant"
