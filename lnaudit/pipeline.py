@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .advice import CONSTANTS, Choice, Trials, candidates, common_choice, offer, recommend, weakest_clean_kernel
-from .advice.remedies import Offer
+from .advice.remedies import Codes, Offer
 from .engine.rows import Plan
 from .errors import LnauditError
 from .findings import SEVERITIES, Finding, worst
@@ -117,12 +117,11 @@ def audit_site(site: Site, settings: Settings, progress: Progress | None = None)
     for i, (fmt, kernel) in enumerate(plan.results):
         choice = recommend(summary, i)
         found = result_findings(ResultFacts(site=facts, number=i, choice=choice))
-        severity = worst(found)
-        offers = []
-        if severity in ("error", "warning"):
-            offers = offer(trials, fmt, kernel, choice, plan.model_epsilon, str(severity))
+        ills = _ills(found)
+        offers = offer(trials, fmt, kernel, choice, ills) if ills else []
         findings += [_with_remedy(finding, offers) for finding in found]
-        report.results.append(result_of(summary, i, choice, _verified(trials, summary, i, choice), offers, severity))
+        verified = _verified(trials, summary, i, choice)
+        report.results.append(result_of(summary, i, choice, verified, offers, worst(found)))
         choices.append((fmt, kernel, choice))
     for fmt in dict.fromkeys(fmt for fmt, _ in plan.results):
         has_rows = summary.input.counts["finite_rows"] > 0
@@ -132,15 +131,19 @@ def audit_site(site: Site, settings: Settings, progress: Progress | None = None)
     return SiteAudit(report=report, findings=findings, choices=choices)
 
 
-def _judge(summary: Summary, i: int) -> str | None:
-    """Return the worst severity that the rules find in a trial."""
-    return worst(result_findings(ResultFacts(site=SiteFacts(name="", source="", summary=summary), number=i)))
+def _judge(summary: Summary, i: int) -> Codes:
+    """Return what the rules find wrong in a trial."""
+    return _ills(result_findings(ResultFacts(site=SiteFacts(name="", source="", summary=summary), number=i)))
+
+
+def _ills(findings: list[Finding]) -> Codes:
+    return {f.code: f.severity for f in findings if f.severity != "note"}
 
 
 def _with_remedy(finding: Finding, offers: list[Offer]) -> Finding:
-    if finding.remedy or not offers or finding.severity == "note":
-        return finding
-    return replace(finding, remedy=offers[0].detail)
+    """Name the first remedy that cures a finding."""
+    cure = next((o.detail for o in offers if finding.code in o.cures), "")
+    return replace(finding, remedy=cure) if cure and not finding.remedy else finding
 
 
 def _verified(trials: Trials, summary: Summary, i: int, choice: Choice) -> tuple[str | bool, int]:

@@ -53,13 +53,14 @@ class ConstantCost:
 
 @dataclass(kw_only=True)
 class Remedy:
-    """A change that was emulated: kind is epsilon, prescale, kernel or format."""
+    """A change that was emulated: kind is epsilon, prescale, kernel or format; cures: codes that it takes away."""
 
     kind: str
     detail: str
     verified: str | bool
     error_max: float | None
     rows: int = 0
+    cures: list[str] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
 
 

@@ -61,6 +61,8 @@ class Rows(ABC):
         Shape of the whole array.
     dtype : numpy.dtype
         What its elements are (float16, bfloat16 of ml_dtypes, float32, float64; either byte order).
+    axis : int or tuple of int
+        The reduced axes as they were given.
     axes : tuple of int
         The reduced axes, sorted, non-negative. Rows are the C order of all other axes; the elements of a row are in
         the C order of the reduced ones.
@@ -73,6 +75,7 @@ class Rows(ABC):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     axes: tuple[int, ...]
+    axis: int | tuple[int, ...] = -1
     notes: tuple[str, ...] = ()
     unread_bytes: int = 0
 
@@ -111,7 +114,7 @@ class ArrayRows(Rows):
         self._x = x
         self.shape = x.shape
         self.dtype = x.dtype
-        self.axes = normalize_axes(axis, x.ndim)
+        self.axis, self.axes = axis, normalize_axes(axis, x.ndim)
 
     def along(self, axis: int) -> ArrayRows:
         """Return the rows of the same array along another axis."""

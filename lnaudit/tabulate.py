@@ -26,7 +26,7 @@ def site_of(site: Site, summary: Summary) -> SiteReport:
         source=site.source,
         dtype=rows.dtype.name,
         shape=list(rows.shape),
-        axis=rows.axes[0] if len(rows.axes) == 1 else list(rows.axes),
+        axis=rows.axis if isinstance(rows.axis, int) else list(rows.axis),
         features=rows.features,
         rows=rows.rows,
         norm=site.norm,
@@ -127,7 +127,13 @@ def result_of(
         constants=_constants(summary, i),
         remedies=[
             Remedy(
-                kind=o.kind, detail=o.detail, verified=o.verified, error_max=o.error_max, rows=o.rows, values=o.values
+                kind=o.kind,
+                detail=o.detail,
+                verified=o.verified,
+                error_max=o.error_max,
+                rows=o.rows,
+                cures=list(o.cures),
+                values=o.values,
             )
             for o in offers
         ],

@@ -245,6 +245,8 @@ def rows_of(name: str, d: int, seed: int) -> dict[str, list[Any]]:
         "tiny": 1e-4 * noise[3],
         "huge": 0.9 * top * np.clip(noise[4], -1, 1),
         "constant": np.full(d, 5.1),
+        "near constant": 5.1 + 8 * 2.0 ** -PRECISION[name] * rng.integers(-1, 2, d),
+        "nearer constant": 1.9 + 2 * 2.0 ** -PRECISION[name] * rng.integers(0, 2, d),
         "zero": np.zeros(d),
         "overflow on squaring": 4.0 * np.sqrt(top) * noise[6],
         "one outlier": outlier,

@@ -20,19 +20,21 @@ Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
 HALF_RANGE = 0.5
 LARGEST_SHIFT = 24
-# the severities that a trial must be free of, by the worst severity that it is to cure
-Judge = Callable[[Summary, int], str | None]
+# codes of the findings about a result that are errors or warnings -> severity
+Codes = dict[str, str]
+Judge = Callable[[Summary, int], Codes]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """A verified remedy: what to change, on how many rows it was run, and the largest row error there."""
+    """A verified remedy: what to change, the codes it cures, on how many rows it was run, the largest row error there."""
 
     kind: str
     detail: str
     verified: str
     rows: int
     error_max: float | None
+    cures: tuple[str, ...]
     values: dict[str, Any] = field(default_factory=dict)
 
 
@@ -73,35 +75,40 @@ class Trials:
             return False
         return "all-rows" if self.complete else "witness-rows"
 
-    def worst_severity(self, summary: Summary) -> str | None:
-        """Return the worst severity of a trial's findings."""
+    def codes(self, summary: Summary) -> Codes:
+        """Return what the rules find wrong with a trial."""
         return self._judge(summary, 0)
 
-    def cures(self, summary: Summary, severity: str) -> bool:
-        """Whether a trial is verified and free of findings as bad as `severity`."""
-        found = self.worst_severity(summary)
-        bad = found == "error" or (severity == "warning" and found == "warning")
-        return not bad and bool(self.verified(summary))
+    def offer(self, ills: Codes, kind: str, detail: str, trial: Summary, **values: Any) -> Offer | None:
+        """Offer a trial if it is verified and better: no error is left, and something is cured.
 
-    def offer(self, kind: str, detail: str, summary: Summary, **values: Any) -> Offer:
-        """Make an offer of a trial."""
+        Curing an error may leave a warning; curing a warning must bring no new one.
+        """
+        left = self.codes(trial)
+        cured = tuple(code for code in ills if code not in left)
+        worse = "error" in left.values() or ("error" not in ills.values() and not left.keys() <= ills.keys())
+        verified = self.verified(trial)
+        if not verified or not cured or worse:
+            return None
+        result = trial.results[0]
         return Offer(
             kind=kind,
             detail=detail,
-            verified=str(self.verified(summary)),
-            rows=summary.results[0].counts["finite_cast_rows"],
-            error_max=summary.results[0].extremes.value("error"),
+            verified=str(verified),
+            rows=result.counts["finite_cast_rows"],
+            error_max=result.extremes.value("error"),
+            cures=cured,
             values=values,
         )
 
 
-def offer(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, model_epsilon: float, severity: str) -> list[Offer]:
-    """Return what cures a result whose worst finding has this severity, cheapest first."""
+def offer(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, ills: Codes) -> list[Offer]:
+    """Return what cures a result that has these findings, cheapest first."""
     attempts = (
-        _other_epsilon(trials, fmt, kernel, choice, model_epsilon),
-        _prescale(trials, fmt, kernel, model_epsilon) if severity == "error" else None,
-        _other_kernel(trials, fmt, kernel, severity),
-        _wider_format(trials, fmt, kernel, severity),
+        _other_epsilon(trials, fmt, kernel, choice, ills),
+        _prescale(trials, fmt, kernel, ills),
+        _other_kernel(trials, fmt, kernel, ills),
+        _wider_format(trials, fmt, kernel, ills),
     )
     return [attempt for attempt in attempts if attempt is not None]
 
@@ -109,22 +116,22 @@ def offer(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, model_eps
 def weakest_clean_kernel(trials: Trials, fmt: Format) -> str | None:
     """Return the first kernel of the ladder without an error finding, None if there is none."""
     for name in LADDER:
-        if trials.worst_severity(trials.run(fmt, KERNELS[name])) != "error":
+        if "error" not in trials.codes(trials.run(fmt, KERNELS[name])).values():
             return name
     return None
 
 
-def _other_epsilon(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, model_epsilon: float) -> Offer | None:
-    if choice.epsilon is None or choice.epsilon == model_epsilon:
+def _other_epsilon(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, ills: Codes) -> Offer | None:
+    if choice.epsilon is None or choice.reason == "keeps":
         return None
     trial = trials.run(fmt, kernel, epsilon=choice.epsilon)
-    if not trials.verified(trial):
-        return None
-    return trials.offer("epsilon", f"epsilon {_short(choice.epsilon)}", trial, epsilon=choice.epsilon)
+    return trials.offer(ills, "epsilon", f"epsilon {_short(choice.epsilon)}", trial, epsilon=choice.epsilon)
 
 
-def _prescale(trials: Trials, fmt: Format, kernel: Kernel, model_epsilon: float) -> Offer | None:
+def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
     """Try x * 2^k before the cast: down while anything held passes half of its range, else up until it is cured."""
+    if "error" not in ills.values():
+        return None
     shifts: list[int] = []
     if _peak(trials.run(fmt, kernel, sample=True)) > HALF_RANGE:
         for k in range(-1, -LARGEST_SHIFT - 1, -1):
@@ -145,13 +152,13 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, model_epsilon: float)
         if choice.epsilon is None:
             continue
         trial = trials.run(fmt, kernel, epsilon=choice.epsilon, prescale=k)
-        if trials.verified(trial) and not trial.results[0].counts["overflow_rows"]:
-            effective = float(np.ldexp(choice.epsilon, -2 * k))
-            detail = (
-                f"scale the input by 2^{k}, with epsilon {_short(choice.epsilon)} on the scaled rows "
-                f"(acts as {_short(effective)})"
-            )
-            return trials.offer("prescale", detail, trial, k=k, epsilon=choice.epsilon, effective_epsilon=effective)
+        effective = float(np.ldexp(choice.epsilon, -2 * k))
+        detail = (
+            f"scale the input by 2^{k}, with epsilon {_short(choice.epsilon)} on the scaled rows "
+            f"(acts as {_short(effective)})"
+        )
+        values = {"k": k, "epsilon": choice.epsilon, "effective_epsilon": effective}
+        return trials.offer(ills, "prescale", detail, trial, **values)
     return None
 
 
@@ -164,24 +171,33 @@ def _peak(summary: Summary) -> float:
     return 0.0 if peak is None else peak
 
 
-def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, severity: str) -> Offer | None:
+def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
+    offers = []
     for name in LADDER:
         if name != kernel.name:
             trial = trials.run(fmt, KERNELS[name])
-            if trials.cures(trial, severity):
-                return trials.offer("kernel", f"kernel {name}: {KERNELS[name].stands_for}", trial, kernel=name)
-    return None
+            detail = f"kernel {name}: {KERNELS[name].stands_for}"
+            offers.append(trials.offer(ills, "kernel", detail, trial, kernel=name))
+    return _best(offers, ills)
 
 
-def _wider_format(trials: Trials, fmt: Format, kernel: Kernel, severity: str) -> Offer | None:
+def _wider_format(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
+    offers = []
     for name in WIDER[fmt.name]:
         trial = trials.run(FORMATS[name], kernel)
-        if trials.cures(trial, severity):
-            return trials.offer("format", f"{name} instead of {fmt.name} (kernel {kernel.name})", trial, format=name)
-    return None
+        detail = f"{name} instead of {fmt.name} (kernel {kernel.name})"
+        offers.append(trials.offer(ills, "format", detail, trial, format=name))
+    return _best(offers, ills)
+
+
+def _best(offers: list[Offer | None], ills: Codes) -> Offer | None:
+    """Return the first that cures all errors and, if there are none, most of the warnings."""
+    made = [offer for offer in offers if offer is not None]
+    if "error" in ills.values():
+        return made[0] if made else None
+    return max(made, key=lambda offer: len(offer.cures), default=None)
 
 
 def _short(epsilon: float) -> str:
     mantissa, _, exponent = f"{epsilon:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
-

@@ -59,7 +59,9 @@ def left_on_zero_row(epsilon: float, fmt: Format, kernel: Kernel) -> float:
         return float(inverse(zero, (epsilon,), fmt, kernel)[0][0, 0])
 
 
-def choose(safe: tuple[float, ...], tried: tuple[float, ...], model_epsilon: float, fmt: Format, kernel: Kernel) -> Choice:
+def choose(
+    safe: tuple[float, ...], tried: tuple[float, ...], model_epsilon: float, fmt: Format, kernel: Kernel
+) -> Choice:
     """Choose among safe epsilons: the model's own; else the smallest above it that is held well; else the largest below."""
     if model_epsilon in safe:
         best: float | None = model_epsilon

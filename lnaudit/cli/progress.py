@@ -44,9 +44,7 @@ class Bar:
             self._bar = RichProgress(console=Console(stderr=True), transient=True)
             self._bar.start()
             self._bar.add_task("")
-        self._bar.update(
-            self._bar.task_ids[0], description=escape(self._name), total=self._total, completed=self._done
-        )
+        self._bar.update(self._bar.task_ids[0], description=escape(self._name), total=self._total, completed=self._done)
 
     def close(self) -> None:
         """Take the bar off the screen."""

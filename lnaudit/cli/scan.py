@@ -39,7 +39,9 @@ def scan(
         typer.Option(metavar="NAMES", help="Kernels, by comma. [default: native; fused too below float32]"),
     ] = None,
     tolerance: Annotated[str, typer.Option(help="Accepted RMS error of a row, 1 = normalized scale.")] = "0.02",
-    fail_on: Annotated[str, typer.Option(help="Findings that make exit code 1: error, warning, note, never.")] = "never",
+    fail_on: Annotated[
+        str, typer.Option(help="Findings that make exit code 1: error, warning, note, never.")
+    ] = "never",
     output_format: Annotated[str, typer.Option(help="table or json, on stdout.")] = "table",
     ascii: Annotated[bool, typer.Option("--ascii", help="Escape what is not ASCII in names.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")] = False,

@@ -70,7 +70,9 @@ def respond(
         inverse=inverse,
         scale=scale,
         scale_low=scale_low,
-        core_maximum=interpreter.core_maximum(stats.diff.astype(at.diff.carrier), inverse, fmt, kernel).astype(np.float64),
+        core_maximum=interpreter.core_maximum(stats.diff.astype(at.diff.carrier), inverse, fmt, kernel).astype(
+            np.float64
+        ),
     )
 
 

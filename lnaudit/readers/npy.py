@@ -111,7 +111,7 @@ class NpyRows(Rows):
     ) -> None:
         self.shape = header.shape
         self.dtype = dtype
-        self.axes = normalize_axes(axis, len(self.shape))
+        self.axis, self.axes = axis, normalize_axes(axis, len(self.shape))
         self.notes = notes
         self.unread_bytes = header.unread_bytes
         self._path = path

@@ -65,7 +65,7 @@ class Style:
         return _COLORS[(kind or word).lower()].render(word, color_system=ColorSystem.STANDARD)
 
     def wrap(self, text: str, first: str = "", rest: str = "", width: int = 0) -> list[str]:
-        """Break prose into lines behind the indents; a word, such as a path, is never broken, nor is "9.4 %"."""
+        """Break prose into lines behind the indents; never in a word, such as a path, in "9.4 %", or where bound."""
         lines = textwrap.wrap(
             text.replace(" %", f"{_NO_BREAK}%"),
             width or self.text_columns,
@@ -74,7 +74,7 @@ class Style:
             break_long_words=False,
             break_on_hyphens=False,
         )
-        return [line.replace(f"{_NO_BREAK}%", " %") for line in lines]
+        return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 DEFAULT_STYLE = Style()
@@ -99,6 +99,11 @@ def terminal_width() -> int:
 def verdict_word(verdict: str) -> str:
     """Return the verdict as it is printed: FAIL stands out, also in a log without colours."""
     return "FAIL" if verdict == "fail" else verdict
+
+
+def bound(text: str) -> str:
+    """Keep the words of a text on one line when it is wrapped."""
+    return text.replace(" ", _NO_BREAK)
 
 
 def joined(parts: Iterable[str], last: str = " and ") -> str:

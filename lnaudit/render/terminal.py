@@ -7,7 +7,7 @@ import re
 from ..findings import Finding
 from ..report import Report, SiteReport
 from .numbers import counted
-from .style import DEFAULT_STYLE, Style, verdict_word
+from .style import DEFAULT_STYLE, Style, bound, verdict_word
 from .terminal_matrix import matrix_lines
 from .terminal_model import epsilon_lines, what_to_do_lines
 from .terminal_site import legend_lines, site_lines
@@ -62,7 +62,7 @@ def _culprits(site: SiteReport) -> list[str]:
     """Name the formats and kernels that have the verdict of the site."""
     if site.verdict == "pass":
         return []
-    names = [f"{r.format} {r.kernel}" for r in site.results if r.verdict == site.verdict]
+    names = [bound(f"{r.format} {r.kernel}") for r in site.results if r.verdict == site.verdict]
     if len(names) > _NAMED_RESULTS:
         return [f"{len(names)} of {len(site.results)} results"]
     return [", ".join(names)] if names else []

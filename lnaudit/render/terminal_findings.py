@@ -8,7 +8,7 @@ from ..findings import Finding
 from ..report import ConstantCost, Remedy, Result, SiteReport
 from . import numbers
 from .numbers import counted
-from .style import Style, joined
+from .style import Style, bound, joined
 
 _HEAD = "  "
 _BODY = " " * 11
@@ -31,19 +31,19 @@ def finding_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -
         new = [results[key] for key in keys if key in results and key not in helped]
         helped.update(keys)
         lines += _paragraph(group[0], keys, style)
-        help_lines = _per_result(new, lambda r: _help(r, style), len(keys))
+        help_lines = _per_result(new, lambda r: _help(r, style), len(keys), style)
         if not any(r.remedies for r in new) and group[0].remedy and (new or keys == [(None, None)]):
             help_lines += style.wrap(f"What to do: {style.safe(group[0].remedy)}", _BODY, _BODY)
         lines += help_lines
         if group[0].code in _ABOUT_EPSILON:
             told = [results[key] for key in keys if key in results]
-            lines += _per_result(told, lambda r: _constants(r, style), len(keys))
+            lines += _per_result(told, lambda r: _constants(r, style), len(keys), style)
     return lines
 
 
 def subject(keys: Iterable[Key]) -> str:
     """Name the formats and kernels of a finding."""
-    return ", ".join(f"{fmt} {kernel}" for fmt, kernel in keys if fmt is not None)
+    return ", ".join(bound(f"{fmt} {kernel}") for fmt, kernel in keys if fmt is not None)
 
 
 def _same_text(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -61,7 +61,7 @@ def _paragraph(finding: Finding, keys: Sequence[Key], style: Style) -> list[str]
     start = f"{finding.severity:<7}  {finding.code} {finding.name}{f'  [{about}]' if about else ''}"
     whole = f"{_HEAD}{start}  {title}".rstrip()
     if len(whole) <= style.text_columns:
-        lines = [whole]
+        lines = [whole.replace(bound(" "), " ")]
     else:
         # textwrap would pull the double spaces of the first line into the next one
         lines = [*style.wrap(start, _HEAD, _BODY), *style.wrap(title, _BODY, _BODY)]
@@ -70,7 +70,9 @@ def _paragraph(finding: Finding, keys: Sequence[Key], style: Style) -> list[str]
     return lines + style.wrap(style.safe(finding.message), _BODY, _BODY)
 
 
-def _per_result(results: Sequence[Result], told: Callable[[Result], list[str]], concerned: int) -> list[str]:
+def _per_result(
+    results: Sequence[Result], told: Callable[[Result], list[str]], concerned: int, style: Style
+) -> list[str]:
     """Tell something of each result, once where it is the same; named unless it holds for all that are concerned."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
@@ -80,7 +82,7 @@ def _per_result(results: Sequence[Result], told: Callable[[Result], list[str]], 
     lines: list[str] = []
     for text, group in groups.items():
         if len(group) < concerned:
-            lines.append(f"{_BODY}[{subject((r.format, r.kernel) for r in group)}]")
+            lines += style.wrap(f"[{subject((r.format, r.kernel) for r in group)}]", _BODY, _BODY)
         lines += text
     return lines
 

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 
 from ..report import Report, SiteReport
 from .numbers import count
-from .style import Style, verdict_word
+from .style import Style, bound, verdict_word
 
-_GAP = "  "
 Key = tuple[str, str]
-VERDICTS = ("fail", "warn", "pass")
+_GAP = "  "
+_LABEL, _SHAPE, _TOTALS = "site", "rows x d", "sites that FAIL / warn"
 
 
 def matrix_lines(report: Report, style: Style) -> list[str]:
     """Return the matrix of verdicts; where it does not fit the width, a list of the sites."""
     columns = _columns(report)
-    lines = _matrix(report.sites, columns, style)
-    widest = max(len(line) for line in _matrix(report.sites, columns, Style(ascii=style.ascii)))
-    return lines if widest <= style.columns else _list(report.sites, columns, style)
+    tallies = [f"{fail}/{warn}" for fail, warn in (_tally(report.sites, key) for key in columns)]
+    widths = _widths(columns, tallies)
+    labels = [site_label(site, style) for site in report.sites]
+    shapes = [f"{count(site.rows)} x {site.features}" for site in report.sites]
+    longest, shape_width = max(len(_TOTALS), *map(len, labels)), max(len(_SHAPE), *map(len, shapes))
+    room = style.columns - 2 * len(_GAP) - sum(widths) - len(_GAP) * (len(widths) - 1)
+    if room < len(_TOTALS):
+        return _list(report.sites, columns, style)
+    if longest + len(_GAP) + shape_width <= room:
+        titles = [f"{text:<{longest}}{_GAP}{shape:>{shape_width}}" for text, shape in zip(labels, shapes, strict=True)]
+        first = f"{_LABEL:<{longest}}{_GAP}{_SHAPE:>{shape_width}}"
+    else:
+        titles, first = labels, _LABEL
+    return _matrix(first, titles, report.sites, _Cells(columns, widths, tallies), style)
 
 
 def site_label(site: SiteReport, style: Style) -> str:
@@ -42,33 +54,40 @@ def _tally(sites: list[SiteReport], key: Key) -> tuple[int, int]:
     return found.count("fail"), found.count("warn")
 
 
-def _matrix(sites: list[SiteReport], columns: list[Key], style: Style) -> list[str]:
-    names = ["site", *(site_label(site, style) for site in sites), "sites that FAIL / warn"]
-    shapes = ["rows x d", *(f"{count(site.rows)} x {site.features}" for site in sites), ""]
-    name_width, shape_width = max(map(len, names)), max(map(len, shapes))
-    tallies = [f"{fail}/{warn}" for fail, warn in (_tally(sites, key) for key in columns)]
-    widths = _widths(columns, tallies)
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The columns of verdicts, their widths and their last line."""
 
-    def start(i: int) -> str:
-        return f"{_GAP}{names[i]:<{name_width}}{_GAP}{shapes[i]:>{shape_width}}{_GAP}"
+    columns: list[Key]
+    widths: list[int]
+    tallies: list[str]
 
-    formats, kernels = _titles(columns, widths)
-    lines = [" " * len(start(0)) + formats, start(0) + kernels]
-    for i, site in enumerate(sites, 1):
+
+def _matrix(first: str, titles: list[str], sites: list[SiteReport], cells: _Cells, style: Style) -> list[str]:
+    """Set the verdicts beside the sites; a title that leaves no room for them stands above them."""
+    room = style.columns - 2 * len(_GAP) - sum(cells.widths) - len(_GAP) * (len(cells.widths) - 1)
+    width = max(len(title) for title in (first, _TOTALS, *titles) if len(title) <= room)
+    formats, kernels = _titles(cells.columns, cells.widths)
+    lines = [f"{_GAP}{'':<{width}}{_GAP}{formats}", f"{_GAP}{first:<{width}}{_GAP}{kernels}"]
+    for title, site in zip(titles, sites, strict=True):
+        if len(title) > width:
+            lines.append(f"{_GAP}{title}")
         found = _verdicts(site)
-        cells = (_cell(found.get(key), width, style) for key, width in zip(columns, widths, strict=True))
-        lines.append(start(i) + _GAP.join(cells))
-    totals = _GAP.join(f"{tally:>{width}}" for tally, width in zip(tallies, widths, strict=True))
-    return [*lines, start(len(sites) + 1) + totals]
+        row = (_cell(found.get(key), w, style) for key, w in zip(cells.columns, cells.widths, strict=True))
+        lines.append(f"{_GAP}{title if len(title) <= width else '':<{width}}{_GAP}{_GAP.join(row)}")
+    totals = (f"{tally:>{w}}" for tally, w in zip(cells.tallies, cells.widths, strict=True))
+    return [*lines, f"{_GAP}{_TOTALS:<{width}}{_GAP}{_GAP.join(totals)}"]
 
 
 def _widths(columns: list[Key], tallies: list[str]) -> list[int]:
-    """Return the widths of the columns; a format with one kernel needs room for its own name."""
-    formats = [fmt for fmt, _ in columns]
-    return [
-        max(4, len(kernel), len(tally), len(fmt) if formats.count(fmt) == 1 else 0)
-        for (fmt, kernel), tally in zip(columns, tallies, strict=True)
-    ]
+    """Return the widths of the columns; a format needs room for its name above its kernels."""
+    widths = [max(4, len(kernel), len(tally)) for (_, kernel), tally in zip(columns, tallies, strict=True)]
+    for fmt in dict.fromkeys(fmt for fmt, _ in columns):
+        mine = [i for i, key in enumerate(columns) if key[0] == fmt]
+        span = sum(widths[i] for i in mine) + len(_GAP) * (len(mine) - 1)
+        needed = len(fmt) if len(mine) == 1 else len(f"-- {fmt} --")
+        widths[mine[0]] += max(0, needed - span)
+    return widths
 
 
 def _titles(columns: list[Key], widths: list[int]) -> tuple[str, str]:
@@ -94,15 +113,19 @@ def _list(sites: list[SiteReport], columns: list[Key], style: Style) -> list[str
         word = verdict_word(site.verdict)
         lines.append(f"{_GAP}{style.paint(word, site.verdict)}  {site_label(site, style)}")
         lines += style.wrap(f"{count(site.rows)} x {site.features}: {_by_verdict(site)}", " " * 8, " " * 10)
-    tallies = ((f"{fmt} {kernel}", *_tally(sites, (fmt, kernel))) for fmt, kernel in columns)
-    bad = ", ".join(f"{name} {fail}/{warn}" for name, fail, warn in tallies if fail or warn)
+    tallies = ((bound(f"{fmt} {kernel}"), *_tally(sites, (fmt, kernel))) for fmt, kernel in columns)
+    bad = ", ".join(f"{name}{bound(' ')}{fail}/{warn}" for name, fail, warn in tallies if fail or warn)
     return lines + style.wrap(f"sites that FAIL / warn: {bad or 'none'}", _GAP, " " * 4)
 
 
 def _by_verdict(site: SiteReport) -> str:
+    """Name the results that do not pass; count the others."""
     parts = []
-    for verdict in VERDICTS:
-        names = [f"{r.format} {r.kernel}" for r in site.results if r.verdict == verdict]
+    for verdict in ("fail", "warn"):
+        names = [bound(f"{r.format} {r.kernel}") for r in site.results if r.verdict == verdict]
         if names:
             parts.append(f"{verdict_word(verdict)} {', '.join(names)}")
+    passed = sum(r.verdict == "pass" for r in site.results)
+    if passed:
+        parts.append(f"{passed} of {len(site.results)} pass")
     return "; ".join(parts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..findings import SEVERITIES, Finding
 from ..report import ModelEpsilon, Remedy, Report, Result, SiteReport
 from . import numbers
-from .style import Style
+from .style import DEFAULT_WIDTH, Style, bound, joined
 from .terminal_matrix import site_label
 
 _LABEL_MAX = 38  # a longer name takes a line of its own
@@ -61,7 +61,7 @@ def epsilon_lines(report: Report, style: Style) -> list[str]:
     lines: list[str] = []
     for model_epsilon in dict.fromkeys(entry.model_epsilon for entry in entries):
         group = [entry for entry in entries if entry.model_epsilon == model_epsilon]
-        lines += _epsilon_group(group, len(report.sites), style)
+        lines += [*([""] if lines else []), *_epsilon_group(group, len(report.sites), style)]
     return lines
 
 
@@ -83,9 +83,10 @@ def _advices(site: SiteReport, findings: list[Finding]) -> list[_Advice]:
 def _own_texts(advices: list[_Advice], style: Style) -> list[str]:
     groups: dict[str, list[str]] = {}
     for advice in advices:
-        title = style.safe(advice.finding.title or advice.finding.name)
+        # a latent finding's title tells what has not happened yet
+        title = style.safe(advice.finding.name if advice.finding.latent else advice.finding.title)
         text = f"{title}: {style.safe(_short(advice.remedy))}"
-        groups.setdefault(text, []).append(f"{advice.result.format} {advice.result.kernel}")
+        groups.setdefault(text, []).append(bound(f"{advice.result.format} {advice.result.kernel}"))
     return [f"{', '.join(names)}, {text}" for text, names in groups.items()]
 
 
@@ -108,9 +109,11 @@ def _epsilon_group(group: list[ModelEpsilon], sites: int, style: Style) -> list[
     model_epsilon, count = group[0].model_epsilon, group[0].site_count
     which = f"all {count} sites" if count == sites else f"the {count} sites with epsilon"
     title = f"One epsilon for {which}" + (f" {numbers.epsilon(model_epsilon)}" if count != sites else "")
-    if len(group) > 1 and all(_keeps(entry) for entry in group):
-        return [title, f"{_GAP}keep {numbers.epsilon(model_epsilon)} in every format and kernel"]
-    entries = [(f"{e.format} {e.kernel}", [_epsilon_text(e, style.safe)]) for e in group]
+    keepers = [entry for entry in group if _keeps(entry)]
+    alone = group if len(keepers) < 2 else [entry for entry in group if not _keeps(entry)]
+    entries = [(f"{e.format} {e.kernel}", [_epsilon_text(e, style.safe)]) for e in alone]
+    if len(alone) < len(group):
+        entries.append(("all others" if alone else "everywhere", [_epsilon_text(keepers[0], style.safe)]))
     return [title, *_two_columns(entries, style)]
 
 
@@ -124,7 +127,7 @@ def _epsilon_text(entry: ModelEpsilon, safe: Callable[[str], str]) -> str:
     names = [safe(name) for name in entry.sites[:_NAMED_SITES]]
     if len(entry.sites) > len(names):
         names.append(f"{len(entry.sites) - len(names)} more")
-    by = f"set by {', '.join(names)}" if names else ""
+    by = f"set by {joined(names)}" if names else ""
     if entry.epsilon is None:
         return f"none fits them all{f' ({by})' if by else ''}"
     fits = f"fits {numbers.epsilon_range(entry.lower, entry.upper)}"
@@ -133,7 +136,7 @@ def _epsilon_text(entry: ModelEpsilon, safe: Callable[[str], str]) -> str:
 
 def _two_columns(entries: list[tuple[str, list[str]]], style: Style) -> list[str]:
     """Set labels beside their texts; a label that is too long stands above them."""
-    limit = min(_LABEL_MAX, style.text_columns // 2)
+    limit = _LABEL_MAX if style.text_columns >= DEFAULT_WIDTH else style.text_columns // 3
     width = max((len(label) for label, _ in entries if len(label) <= limit), default=0)
     indent = " " * (len(_GAP) + width + len(_GAP)) if width else " " * 6
     lines: list[str] = []

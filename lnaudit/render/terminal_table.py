@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..report import Result
 from . import numbers
-from .style import Style, verdict_word
+from .style import Style, bound, verdict_word
 
 BLOCKS_BELOW = 72
 _INDENT = "  "
@@ -19,7 +19,7 @@ _KERNEL_PIECE = re.compile(r"[^:,]+[:,]?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """One column: its title, its text for a result, when it leaves a table that is too wide (0: never), a short title."""
+    """One column: its title, its text for a result, when it leaves a table that is too wide (0: never)."""
 
     title: str
     text: Callable[[Result], str]
@@ -132,7 +132,7 @@ def _broken(kernel: str, width: int) -> list[str]:
 
 def _block(result: Result, style: Style) -> list[str]:
     """Return one result as a block: the verdict stands first here too."""
-    figures = [f"{c.title} {c.text(result)}" for c in COLUMNS[3:]]
+    figures = [bound(f"{column.title} {column.text(result)}") for column in COLUMNS[3:]]
     word = verdict_word(result.verdict)
     indent = " " * (len(_INDENT) + 6)
     head = f"{_INDENT}{style.paint(word)}  {result.format} {result.kernel}"

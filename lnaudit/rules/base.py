@@ -57,8 +57,8 @@ class ResultFacts:
 
     @property
     def epsilon(self) -> float:
-        """The model's epsilon."""
-        return self.site.summary.plan.model_epsilon
+        """The epsilon that is emulated: the model's, or the one of a trial."""
+        return self.site.summary.plan.epsilon
 
     @property
     def limit(self) -> float:

@@ -63,7 +63,9 @@ def epsilon_subnormal(facts: ResultFacts) -> dict[str, Any] | None:
     if kind != "subnormal":
         return None
     stage = facts.kernel.stages(facts.fmt).epsilon
-    message = f"{short_epsilon(facts.epsilon)} is a subnormal number in {stage.name}; hardware that flushes those makes it 0."
+    message = (
+        f"{short_epsilon(facts.epsilon)} is a subnormal number in {stage.name}; hardware that flushes those makes it 0."
+    )
     robust = facts.choice.robust if facts.choice is not None else None
     if robust is not None:
         plan, table = facts.site.summary.plan, facts.result.table

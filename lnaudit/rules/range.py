@@ -175,8 +175,7 @@ def non_finite_output(facts: ResultFacts) -> dict[str, Any] | None:
     return {
         "severity": "error",
         "title": f"{share(rows, facts.result.counts['finite_rows'])} are NaN or Inf",
-        "message": "Sum, mean and variance are finite. First bad operation: "
-        f"{_first_operation(facts, 'LN108')}.",
+        "message": f"Sum, mean and variance are finite. First bad operation: {_first_operation(facts, 'LN108')}.",
         "rows": rows,
         "row": facts.result.extremes.row("code LN108"),
         "measured": facts.site.input.extremes.value("max_abs"),
