@@ -209,7 +209,7 @@ REDUCTIONS: dict[str, Callable[[Array, Format, Scratch], Array]] = {"tree": tree
 
 
 def lane_sum(b: Array) -> Array:
-    """Sum float64 over the first axis in 16 lanes: lane l adds b[l], b[l+16], ... in order, then 16 -> 8 -> ... -> 1."""
+    """Sum float64 over the first axis in 16 lanes: lane l adds b[l], b[l+16], ... in order; then 16, 8, 4, 2, 1."""
     d, whole = len(b), len(b) // 16 * 16
     if whole:
         # a reduction over the first axis of C order adds one slab after the other, never in pairs

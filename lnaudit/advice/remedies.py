@@ -27,7 +27,7 @@ Judge = Callable[[Summary, int], Codes]
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """A verified remedy: what to change, the codes it cures, on how many rows it was run, the largest row error there."""
+    """A verified remedy: what to change, which codes that cures, the rows it was run on, the largest row error."""
 
     kind: str
     detail: str

@@ -15,7 +15,7 @@ from ..summary import Summary
 from ..summary.parts import weighted_quantile
 from ..theory import collapse_ratio
 
-GRID = tuple(float(f"{m}e{k}") for k in range(-14, -1) for m in (1, 2, 5)) + (0.1,)
+GRID = (*(float(f"{m}e{k}") for k in range(-14, -1) for m in (1, 2, 5)), 0.1)
 # epsilons that circulate for float16: nextafter(0), the converters' floor, smallest normal, and two round numbers
 CONSTANTS = (6e-8, 1e-7, 6.1e-5, 1e-4, 1e-3)
 SAME = 1e-6  # relative: float32 literals of a decimal epsilon
@@ -62,7 +62,7 @@ def left_on_zero_row(epsilon: float, fmt: Format, kernel: Kernel) -> float:
 def choose(
     safe: tuple[float, ...], tried: tuple[float, ...], model_epsilon: float, fmt: Format, kernel: Kernel
 ) -> Choice:
-    """Choose among safe epsilons: the model's own; else the smallest above it that is held well; else the largest below."""
+    """Choose among safe epsilons: the model's own, else the smallest above it that is held well, else one below."""
     if model_epsilon in safe:
         best: float | None = model_epsilon
     else:

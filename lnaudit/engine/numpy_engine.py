@@ -212,7 +212,7 @@ def _kernel(
     D = lane_sum(np.multiply(v, v, out=product)) / d
     S = lane_sum(np.multiply(v, reference.v, out=product)) / d
 
-    w, inverse = interpreter.inverse(centered.variance, (plan.epsilon,), fmt, kernel)
+    _, inverse = interpreter.inverse(centered.variance, (plan.epsilon,), fmt, kernel)
     normalized = interpreter.normalize(centered.v, inverse[0], fmt, kernel, ws)
     core = interpreter.core(normalized, fmt, kernel, ws)
     np.subtract(core, meant, out=product, dtype=np.float64)

@@ -38,7 +38,7 @@ class Reference:
 
 
 def inverse_root(variance: Array, variance_low: Array, unit: Array, epsilon: float) -> tuple[Array, Array]:
-    """Return rho = 1/sqrt(q + epsilon * 4^-unit) as a sum of two doubles; q and epsilon both 0 give 0, for u = 0 there."""
+    """Return rho = 1/sqrt(q + epsilon * 4^-unit) as a sum of two doubles; 0 where both are 0, for u = 0 there."""
     scaled = np.ldexp(epsilon, -2 * unit)
     w, low = two_sum(variance, scaled)
     low = np.where(np.isfinite(w), low, 0.0) + variance_low
@@ -73,10 +73,7 @@ def center(x: Array, *, rms: bool, constant: Array, amax: Array, double_double: 
     unit = np.where((np.abs(exponent) > EXTREME_EXPONENT) & (amax > 0), exponent, 0)
     if unit.any():
         x = np.ldexp(x, -unit)
-    if double_double:
-        result = _center_double_double(x, rms, unit)
-    else:
-        result = _center_corrected(x, rms, unit)
+    result = (_center_double_double if double_double else _center_corrected)(x, rms, unit)
     if constant.any():
         result.v[:, constant] = 0.0
         result.variance[constant] = 0.0

@@ -22,11 +22,12 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
     stage = facts.kernel.stages(fmt)
     lost = held(epsilon, fmt, facts.kernel)[0] == 0
     place = stage.epsilon if lost else stage.variance
+    where = "" if lost else ", where variance + epsilon is stored"
     how = (
         "At epsilon 0 a row without spread is 0/0."
         if epsilon == 0
-        else f"{short_epsilon(epsilon)} becomes 0 in {place.name}{'' if lost else ', where variance + epsilon is stored'}"
-        f"; its smallest number is {short(place.smallest_subnormal)}."
+        else f"{short_epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is "
+        f"{short(place.smallest_subnormal)}."
     )
     if rows:
         return {
