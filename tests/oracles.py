@@ -207,9 +207,7 @@ class NaiveKernel:
             self.finish(row, v, q, epsilon, weight, bias)
         return row
 
-    def finish(
-        self, row: NaiveRow, v: list[Any], q: Any, epsilon: float, weight: np.ndarray, bias: np.ndarray
-    ) -> None:
+    def finish(self, row: NaiveRow, v: list[Any], q: Any, epsilon: float, weight: np.ndarray, bias: np.ndarray) -> None:
         """Add epsilon, take the root, normalize, multiply and add."""
         at, affine = self.stages, self.stages["affine"]
         e = SCALARS[at["epsilon"][0]](round_exact(Fraction(epsilon), at["epsilon"][0]))
@@ -225,7 +223,9 @@ class NaiveKernel:
         core = [cast(x, self.name) for x in n]
         scale = [SCALARS[affine[0]](round_exact(Fraction(float(x)), affine[0])) for x in weight]
         shift = [SCALARS[affine[0]](round_exact(Fraction(float(x)), affine[0])) for x in bias]
-        y = [self.binary("+", self.binary("*", a, b, affine), c, affine) for a, b, c in zip(n, scale, shift, strict=True)]
+        y = [
+            self.binary("+", self.binary("*", a, b, affine), c, affine) for a, b, c in zip(n, scale, shift, strict=True)
+        ]
         row.inverse.append(float(inverse))
         row.core.append([float(x) for x in core])
         row.output.append([float(cast(x, self.name)) for x in y])
@@ -236,6 +236,7 @@ def rows_of(name: str, d: int, seed: int) -> dict[str, list[Any]]:
     rng = np.random.default_rng([seed, d])
     top = float(2.0 ** EMAX[name])
     noise = rng.standard_normal((12, d))
+    unit = 2.0 ** (1 - PRECISION[name])
     outlier = noise[7].copy()
     outlier[d // 2] = 3000.0
     exact = {
@@ -245,8 +246,10 @@ def rows_of(name: str, d: int, seed: int) -> dict[str, list[Any]]:
         "tiny": 1e-4 * noise[3],
         "huge": 0.9 * top * np.clip(noise[4], -1, 1),
         "constant": np.full(d, 5.1),
-        "near constant": 5.1 + 8 * 2.0 ** -PRECISION[name] * rng.integers(-1, 2, d),
-        "nearer constant": 1.9 + 2 * 2.0 ** -PRECISION[name] * rng.integers(0, 2, d),
+        # less than half of the elements are one unit lower: the mean is rounded up and the one-pass variance negative
+        "near constant": 1.9 - unit * (np.arange(d) < (d - 1) // 2),
+        "two neighbours": 1.7 + unit * (np.arange(d) == 0),
+        "other neighbours": 1.3 + unit * (np.arange(d) == d - 1),
         "zero": np.zeros(d),
         "overflow on squaring": 4.0 * np.sqrt(top) * noise[6],
         "one outlier": outlier,

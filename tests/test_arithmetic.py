@@ -432,7 +432,12 @@ def rows_to_sum(name: str, d: int) -> np.ndarray:
     rng = np.random.default_rng(d)
     top = 2.0 ** EMAX[name]
     alternating = 100 * (-1.0) ** np.arange(d)
-    rows = [rng.standard_normal(d), rng.uniform(0, 9, d), alternating + rng.uniform(0, 1, d), top * rng.uniform(0, 1, d)]
+    rows = [
+        rng.standard_normal(d),
+        rng.uniform(0, 9, d),
+        alternating + rng.uniform(0, 1, d),
+        top * rng.uniform(0, 1, d),
+    ]
     return np.stack(rows, axis=1).astype(np.float32 if name == "bfloat16" else name).astype(SCALARS[name])
 
 

@@ -135,11 +135,11 @@ def compare(kernel_name: str, name: str, *, rms: bool, d: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kernel_name", LADDER)
 def test_textbook_layer_norm(kernel_name, name, d):
-    """The five presets: v, mean, variance, 1/std, core and output of 15 rows at three epsilons, to the last bit."""
+    """The five presets: v, mean, variance, 1/std, core and output of 16 rows at three epsilons, to the last bit."""
     compare(kernel_name, name, rms=False, d=d)
 
 
-@pytest.mark.parametrize("d", WIDTHS)
+@pytest.mark.parametrize("d", [1, 2, 3, 13, 100])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kernel_name", LADDER)
 def test_textbook_rms_norm(kernel_name, name, d):
@@ -147,7 +147,7 @@ def test_textbook_rms_norm(kernel_name, name, d):
     compare(kernel_name, name, rms=True, d=d)
 
 
-@pytest.mark.parametrize("d", [1, 3, 8, 13, 100])
+@pytest.mark.parametrize("d", [1, 3, 8, 17])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("reduction", ["tree", "serial"])
 @pytest.mark.parametrize("column", COLUMNS)
@@ -173,8 +173,11 @@ def test_clamp_negative(column, clamp, name):
     compare(f"{column}:clamp_negative={clamp}", name, rms=False, d=8)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(
+    ("column", "name"),
+    # 16-bit elements one unit apart have a variance above float32's rounding error, so `fused` stays positive there
+    [(column, name) for column in COLUMNS for name in NAMES if column != "fused" or name in ("float32", "float64")],
+)
 def test_one_pass_variances_do_become_negative(column, name):
     """The named rows exercise the clamp: some one-pass variance is below 0, and the raw variance keeps saying so."""
     got = emulate(np.array(rows(name, 17)[1]).T, name, f"{column}:variance=one_pass,clamp_negative=zero", rms=False)
@@ -389,11 +392,8 @@ def test_epsilon_is_rounded_once_where_it_is_held(name):
     assert np.isnan(got.core[0]).all() == (name == "float16")
 
 
-def test_constant_float16_row_whose_mean_is_rounded():
-    """2049 elements would be 1 more than 2048, but d is the exact integer, never rounded to float16: the mean of ones is 1.
-
-    Tree sums of up to 2,048 ones are exact; of 2,049, 2049 is a tie that goes to 2048, and 2048/2049 rounds to 1.
-    """
+def test_mean_of_ones_in_float16():
+    """Tree sums of up to 2,048 ones are exact; 2049 is a tie that goes to 2048, and 2048/2049 is divided by 2049."""
     for d in (2047, 2048, 2049):
         got = emulate(np.ones((d, 1)), "float16", "native", rms=False)
         total = 2048 if d == 2049 else d
@@ -412,7 +412,9 @@ def test_count_is_never_rounded(d):
 
 @pytest.mark.parametrize("rms", [False, True], ids=["layer", "rms"])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kernel_name", [*LADDER, "native:variance=one_pass", "fused:variance=one_pass,reduction=serial"])
+@pytest.mark.parametrize(
+    "kernel_name", [*LADDER, "native:variance=one_pass", "fused:variance=one_pass,reduction=serial"]
+)
 def test_scale_law(kernel_name, name, rms):
     """LN(a z; a^2 eps) = LN(z; eps) to the last bit for a = 2^k, while nothing over- or underflows.
 

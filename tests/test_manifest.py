@@ -303,21 +303,6 @@ def test_folder_that_cannot_be_listed(here, monkeypatch):
     assert look("d") == ["a", ("d/s", "cannot be read (permission denied)")]
 
 
-def test_very_deep_folder(here):
-    """Deeper than Python's recursion limit."""
-    depth = 1500
-    for _ in range(depth):
-        os.mkdir("d")
-        os.chdir("d")
-    save("x.npy")
-    os.chdir(here)
-    assert sources("d") == ["/".join(["d"] * (depth - 1) + ["x.npy"])]
-    # not left to shutil, whose rmtree recurses
-    os.remove("/".join(["d"] * depth + ["x.npy"]))
-    for n in range(depth, 0, -1):
-        os.rmdir("/".join(["d"] * n))
-
-
 def test_hostile_names(here):
     name = "a\n\x1b[31m[bold]<b>.npy"
     save(name)

@@ -195,7 +195,9 @@ def test_inverse_root_against_mpmath(epsilon):
     One Newton step squares an error of 2^-52; what it adds is rounded in the last bit of the low part: 2^-103 or so.
     """
     rng = np.random.default_rng(24)
-    q = np.concatenate([np.exp(rng.uniform(-400, 400, 300)), [1.0, 4.0, 0.25, 1e-5, 1 - 2.0**-53], 2.0 ** np.arange(-40, 40)])
+    q = np.concatenate(
+        [np.exp(rng.uniform(-400, 400, 300)), [1.0, 4.0, 0.25, 1e-5, 1 - 2.0**-53], 2.0 ** np.arange(-40, 40)]
+    )
     low = q * rng.uniform(-0.5, 0.5, len(q)) * 2.0**-53
     with quiet():
         high, tail = inverse_root(q, low, np.zeros(len(q), np.int64), epsilon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -14,7 +15,8 @@ from rich.style import Style as RichStyle
 DEFAULT_WIDTH = 100
 NARROWEST = 40
 WIDEST_TEXT = 100  # longer lines of prose are hard to read; tables may use the whole screen
-_NO_BREAK = "\N{NO-BREAK SPACE}"
+_NO_BREAK = "\N{NO-BREAK SPACE}"  # never part of a name: `safe` escapes it
+_BOUND = re.compile(r"[^ ]+")
 
 _COLORS = {
     "fail": RichStyle(color="red", bold=True),
@@ -66,15 +68,17 @@ class Style:
 
     def wrap(self, text: str, first: str = "", rest: str = "", width: int = 0) -> list[str]:
         """Break prose into lines behind the indents; never in a word, such as a path, in "9.4 %", or where bound."""
+        width = width or self.text_columns
+        room = width - len(rest)
         lines = textwrap.wrap(
-            text.replace(" %", f"{_NO_BREAK}%"),
-            width or self.text_columns,
+            _BOUND.sub(lambda m: m[0] if len(m[0]) <= room else unbound(m[0]), text.replace(" %", f"{_NO_BREAK}%")),
+            width,
             initial_indent=first,
             subsequent_indent=rest,
             break_long_words=False,
             break_on_hyphens=False,
         )
-        return [line.replace(_NO_BREAK, " ") for line in lines]
+        return [unbound(line) for line in lines]
 
 
 DEFAULT_STYLE = Style()
@@ -104,6 +108,11 @@ def verdict_word(verdict: str) -> str:
 def bound(text: str) -> str:
     """Keep the words of a text on one line when it is wrapped."""
     return text.replace(" ", _NO_BREAK)
+
+
+def unbound(text: str) -> str:
+    """Undo `bound`."""
+    return text.replace(_NO_BREAK, " ")
 
 
 def joined(parts: Iterable[str], last: str = " and ") -> str:

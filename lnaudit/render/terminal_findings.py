@@ -8,7 +8,7 @@ from ..findings import Finding
 from ..report import ConstantCost, Remedy, Result, SiteReport
 from . import numbers
 from .numbers import counted
-from .style import Style, bound, joined
+from .style import Style, bound, joined, unbound
 
 _HEAD = "  "
 _BODY = " " * 11
@@ -61,7 +61,7 @@ def _paragraph(finding: Finding, keys: Sequence[Key], style: Style) -> list[str]
     start = f"{finding.severity:<7}  {finding.code} {finding.name}{f'  [{about}]' if about else ''}"
     whole = f"{_HEAD}{start}  {title}".rstrip()
     if len(whole) <= style.text_columns:
-        lines = [whole.replace(bound(" "), " ")]
+        lines = [unbound(whole)]
     else:
         # textwrap would pull the double spaces of the first line into the next one
         lines = [*style.wrap(start, _HEAD, _BODY), *style.wrap(title, _BODY, _BODY)]

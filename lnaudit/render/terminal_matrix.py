@@ -76,7 +76,8 @@ def _matrix(first: str, titles: list[str], sites: list[SiteReport], cells: _Cell
         row = (_cell(found.get(key), w, style) for key, w in zip(cells.columns, cells.widths, strict=True))
         lines.append(f"{_GAP}{title if len(title) <= width else '':<{width}}{_GAP}{_GAP.join(row)}")
     totals = (f"{tally:>{w}}" for tally, w in zip(cells.tallies, cells.widths, strict=True))
-    return [*lines, f"{_GAP}{_TOTALS:<{width}}{_GAP}{_GAP.join(totals)}"]
+    lines.append(f"{_GAP}{_TOTALS:<{width}}{_GAP}{_GAP.join(totals)}")
+    return [line.rstrip() for line in lines]
 
 
 def _widths(columns: list[Key], tallies: list[str]) -> list[int]:

@@ -52,7 +52,7 @@ def what_to_do_lines(report: Report, style: Style) -> list[str]:
         if own:
             entries.append((site_label(site, style), _own_texts(own, style)))
     entries += [_shared_entry(group) for group in shared]
-    return ["What to do, worst first (every remedy was re-run)", *_two_columns(entries, style)]
+    return [*style.wrap("What to do, worst first (every remedy was re-run)"), *_two_columns(entries, style)]
 
 
 def epsilon_lines(report: Report, style: Style) -> list[str]:
@@ -114,7 +114,7 @@ def _epsilon_group(group: list[ModelEpsilon], sites: int, style: Style) -> list[
     entries = [(f"{e.format} {e.kernel}", [_epsilon_text(e, style.safe)]) for e in alone]
     if len(alone) < len(group):
         entries.append(("all others" if alone else "everywhere", [_epsilon_text(keepers[0], style.safe)]))
-    return [title, *_two_columns(entries, style)]
+    return [*style.wrap(title), *_two_columns(entries, style)]
 
 
 def _keeps(entry: ModelEpsilon) -> bool:

@@ -48,7 +48,7 @@ def legend_lines(report: Report, style: Style) -> list[str]:
     used = [name for name in _KERNELS if any(r.kernel == name for r in results)]
     lines = _packed(facts, style)
     lines += _packed([f"{name}: {_KERNELS[name]}." for name in used], style)
-    return [*lines, f"{_INDENT}Which of them is yours?  lnaudit kernels"]
+    return [*lines, *style.wrap("Which of them is yours?  lnaudit kernels", _INDENT, _HANGING)]
 
 
 def _packed(sentences: Sequence[str], style: Style) -> list[str]:
@@ -116,7 +116,9 @@ def _input(figures: dict[str, Any], norm: str) -> str:
         said.insert(0, "all finite")
         if not zero and not constant:
             said.append("no zero rows" if norm == "rms" else "no zero or constant rows")
-    return f"input: {', '.join(said)}, max |x| {numbers.magnitude(figures.get('max_abs'))}"
+    if figures.get("max_abs") is not None:
+        said.append(f"max |x| {numbers.magnitude(figures['max_abs'])}")
+    return f"input: {', '.join(said)}"
 
 
 def _parameters(figures: dict[str, Any]) -> list[str]:

@@ -89,13 +89,13 @@ def choose_layout(results: Sequence[Result], style: Style) -> Layout | None:
 
 def _fit(columns: tuple[Column, ...], results: Sequence[Result], width: int) -> Layout | None:
     """Fit the columns into the width; the kernel's name may be broken for it."""
-    widths = [max(len(column.title), *(len(column.text(r)) for r in results)) for column in columns]
+    widths = [max(map(len, (column.title, *map(column.text, results)))) for column in columns]
     excess = len(_INDENT) + sum(widths) + len(_GAP) * (len(columns) - 1) - width
     if excess > 0:
         kernel = columns.index(KERNEL)
         pieces = [piece for r in results for piece in _KERNEL_PIECE.findall(r.kernel)]
         widths[kernel] -= excess
-        if widths[kernel] < max(len(KERNEL.title), *map(len, pieces)):
+        if widths[kernel] < max(map(len, (KERNEL.title, *pieces))):
             return None
     return Layout(columns=columns, widths=tuple(widths))
 

@@ -1,0 +1,172 @@
+"""The program as users run it: exit codes, streams, one-line errors."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def run(*args, cwd=None, env=None):
+    """Run the program in a process of its own, warnings as errors."""
+    command = [sys.executable, "-W", "error", "-m", "lnaudit", *map(str, args)]
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS")}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment | (env or {}), timeout=120)
+
+
+@pytest.fixture
+def quiet(tmp_path):
+    path = tmp_path / "quiet.npy"
+    np.save(path, np.random.default_rng(0).standard_normal((20, 64), dtype=np.float32))
+    return path
+
+
+def test_findings_alone_do_not_fail_a_scan():
+    done = run("scan", "silent_zero.npy", cwd=EXAMPLES)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n  FAIL  float16   native" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"), [("error", 0), ("warning", 1), ("note", 1), ("never", 0)], ids=lambda value: str(value)
+)
+def test_fail_on_counts_findings_at_or_above(fail_on, code):
+    done = run("scan", "minilm", "--format", "float16", "--fail-on", fail_on, cwd=EXAMPLES)
+    assert done.returncode == code, done.stdout
+
+
+def test_error_findings_with_fail_on_error_exit_1():
+    assert run("scan", "silent_zero.npy", "--fail-on", "error", cwd=EXAMPLES).returncode == 1
+
+
+def test_what_cannot_be_audited_makes_2_and_the_rest_is_audited(quiet):
+    broken = quiet.with_name("broken.npy")
+    broken.write_bytes(quiet.read_bytes()[:500])
+    done = run("scan", broken, quiet, "--fail-on", "error")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"lnaudit: {broken.as_posix()}: has 500 of the ")
+    assert "quiet" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("scan", "missing.npy"),
+        ("scan", "*.nothing"),
+        ("scan", "."),
+        ("scan", "quiet.npy", "--eps", "-1"),
+        ("scan", "quiet.npy", "--eps", "1e-5,1e-6"),
+        ("scan", "quiet.npy", "--eps", "nan"),
+        ("scan", "quiet.npy", "--format", "float17"),
+        ("scan", "quiet.npy", "--format", "json"),
+        ("scan", "quiet.npy", "--kernel", "nativ"),
+        ("scan", "quiet.npy", "--kernel", "native:reduction=sideways"),
+        ("scan", "quiet.npy", "--kernel", "native:reductoin=serial"),
+        ("scan", "quiet.npy", "--axis", "x"),
+        ("scan", "quiet.npy", "--axis", "5"),
+        ("scan", "quiet.npy", "--norm", "batch"),
+        ("scan", "quiet.npy", "--weight", "missing.npy"),
+        ("scan", "quiet.npy", "--tolerance", "0"),
+        ("scan", "quiet.npy", "--fail-on", "sometimes"),
+        ("scan", "quiet.npy", "--output-format", "yaml"),
+        ("scan", "quiet.npy", "--dtype", "int7"),
+        ("kernels", "nativ"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_exit_2(args, tmp_path):
+    (tmp_path / "empty").mkdir()
+    where = tmp_path / "empty" if args[-1] in (".", "*.nothing", "missing.npy") and len(args) == 2 else tmp_path
+    np.save(tmp_path / "quiet.npy", np.ones((4, 8), np.float32))
+    done = run(*args, cwd=where)
+    assert done.returncode == 2
+    assert done.stderr.startswith("lnaudit: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_format_json_names_the_right_option(quiet):
+    done = run("scan", quiet, "--format", "json")
+    assert done.stderr == "lnaudit: --format: json is an output; --output-format json\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("quiet.npy",), ("missing.npy",), ("quiet.npy", "missing.npy"), ("quiet.npy", "--format", "float17")],
+    ids=" ".join,
+)
+def test_stdout_is_one_strict_json_document_whatever_happens(args, quiet):
+    done = run("scan", *args, "--output-format", "json", cwd=quiet.parent)
+    document = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"bare {name}"))
+    assert document["schema_version"] == 1
+    assert document["kind"] == "scan"
+    assert (done.returncode == 2) == bool(document["not_audited"])
+
+
+def test_a_crash_is_3_and_one_line(quiet, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import lnaudit.pipeline\ndef crash(*a, **k):\n    raise RuntimeError('boom')\nlnaudit.pipeline.audit_site = crash\n"
+    )
+    done = run("scan", quiet, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 3
+    assert done.stderr == "lnaudit: internal error: RuntimeError: boom; run it again with -v and report it\n"
+    assert "RuntimeError: boom" in run("scan", quiet, "-v", env={"PYTHONPATH": str(tmp_path)}).stderr
+
+
+def test_an_interrupt_is_130(quiet, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import lnaudit.pipeline\ndef stop(*a, **k):\n    raise KeyboardInterrupt\nlnaudit.pipeline.audit_site = stop\n"
+    )
+    done = run("scan", quiet, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    command = f"{sys.executable} -m lnaudit scan silent_zero.npy | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=EXAMPLES, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_version_and_tables():
+    assert run("--version").stdout == "lnaudit 0.1.0\n"
+    assert "bfloat16" in run("formats").stdout
+    assert "stored-stats" in run("kernels").stdout
+    assert "serial" in run("kernels", "native:reduction=serial").stdout
+
+
+def test_comma_lists_and_repeats_both_work(quiet):
+    one = run("scan", quiet, "--format", "fp16,bf16", "--kernel", "native:reduction=serial,variance=one_pass,fused")
+    two = run(
+        "scan",
+        quiet,
+        *("--format", "half", "--format", "bfloat16"),
+        *("--kernel", "native:reduction=serial,variance=one_pass", "--kernel", "fused"),
+    )
+    assert one.returncode == 0
+    assert one.stdout == two.stdout
+
+
+def test_two_runs_give_the_same_bytes(quiet):
+    first, second = (run("scan", EXAMPLES, "--output-format", "json").stdout for _ in range(2))
+    assert first == second
+    assert str(EXAMPLES) not in json.dumps(json.loads(first)["sites"])
+
+
+def test_options_override_a_manifest_and_the_header_says_so():
+    done = run("scan", "minilm", "--eps", "1e-5", "--format", "float32", cwd=EXAMPLES)
+    assert "epsilon 1e-5 (--eps" in done.stdout
+    assert json.loads(run("scan", "minilm", "--eps", "1e-5", "--output-format", "json", cwd=EXAMPLES).stdout)["sites"][
+        0
+    ]["overridden"] == ["epsilon"]
+
+
+def test_help_imports_no_numpy():
+    code = "import sys; from lnaudit.cli.app import app\ntry: app(['--help'])\nexcept SystemExit: pass\nassert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)

@@ -1,0 +1,61 @@
+"""The README cannot drift: what it shows is what the program prints."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    """The fenced code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def lnaudit(*args):
+    done = subprocess.run(
+        [sys.executable, "-m", "lnaudit", *args], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
+    return done.stdout
+
+
+def test_console_blocks_show_real_output():
+    shown = 0
+    for block in blocks("console"):
+        command, _, output = block.partition("\n")
+        assert command.startswith("$ lnaudit ")
+        assert output == lnaudit(*command.split()[2:]), command
+        shown += 1
+    assert shown >= 2
+
+
+def test_the_two_commands_for_a_fresh_machine_are_there():
+    assert (
+        "python3 -m venv .venv && . .venv/bin/activate && pip install . && lnaudit scan examples/silent_zero.npy" in README
+    )
+    assert "python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[test]' && pytest" in README
+
+
+def test_every_option_of_scan_and_every_command_is_documented():
+    from typer.main import get_command
+
+    from lnaudit.cli.app import app
+
+    for name, command in get_command(app).commands.items():
+        assert f"lnaudit {name}" in README
+        for option in (o for p in command.params for o in p.opts if o.startswith("--")):
+            assert f"`{option}" in README, option
+
+
+def test_the_architecture_names_every_module():
+    package = ROOT / "lnaudit"
+    for path in [*package.glob("*.py"), *(p for p in package.iterdir() if (p / "__init__.py").exists())]:
+        if not path.name.startswith("__"):
+            assert path.stem in README, path.name
+
+
+def test_python_blocks_compile():
+    for block in blocks("python"):
+        compile(block, "README.md", "exec")

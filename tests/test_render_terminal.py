@@ -1,0 +1,266 @@
+"""The report on the screen: golden pages, and what holds for every page."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lnaudit.render import RENDERERS, Style, numbers, render_table, terminal_width
+
+from .report_samples import HOSTILE, LONG_KERNEL, SAMPLES, finding, healthy_results, recommendation, report, site
+
+GOLDEN = Path(__file__).parent / "golden"
+WIDTHS = (40, 60, 72, 80, 90, 100, 120, 200)
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+# The files of tests/golden are written by hand: after a wanted change, edit them and read the diff as a user would.
+@pytest.mark.parametrize("file", sorted(path.name for path in GOLDEN.glob("*.txt")))
+def test_the_page_is_the_golden_one(file: str) -> None:
+    name, width = file.removesuffix(".txt").rsplit("_", 1)
+    page = render_table(SAMPLES[name](), Style(width=int(width)))
+    assert page == (GOLDEN / file).read_text(encoding="utf-8")
+
+
+def test_every_sample_has_a_golden_page() -> None:
+    assert {path.stem.rsplit("_", 1)[0] for path in GOLDEN.glob("*.txt")} == set(SAMPLES)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_line_is_wider_than_the_screen_but_for_one_long_word(name: str, width: int) -> None:
+    for line in render_table(SAMPLES[name](), Style(width=width, ascii=True)).splitlines():
+        words = line.split()
+        overlong = max(map(len, words), default=0) + 14 > width  # 14: the deepest indent and a number
+        assert len(line) <= width or overlong, line
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_nothing_is_cut_off_and_every_character_is_plain(name: str, width: int) -> None:
+    audit = SAMPLES[name]()
+    style = Style(width=width, ascii=True)
+    page = render_table(audit, style)
+    assert page.replace("\n", "").isprintable()
+    assert page.isascii()
+    assert "..." not in page
+    for found in audit.sites:
+        assert style.safe(found.name) in page
+        assert style.safe(found.source) in page
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_log_can_be_searched_for_the_verdict(width: int) -> None:
+    page = render_table(SAMPLES["silent_zero"](), Style(width=width))
+    lines = [line for line in page.splitlines() if line.startswith("  FAIL")]
+    assert len(lines) == 1
+    assert lines[0].split()[:3] == ["FAIL", "float16", "native"]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_colour_changes_nothing_but_colour(name: str) -> None:
+    plain = render_table(SAMPLES[name](), Style())
+    colored = render_table(SAMPLES[name](), Style(color=True))
+    assert ANSI.sub("", colored) == plain
+    assert "\x1b" not in plain
+    words = set(re.findall(r"\x1b\[[0-9;]+m([^\x1b]*)\x1b\[0m", colored))
+    assert words <= {"FAIL", "warn", "pass", "error", "warning", "note"}
+    assert bool(words) == bool(SAMPLES[name]().sites)
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GITHUB_ACTIONS"])
+def test_the_environment_changes_nothing(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = render_table(SAMPLES["several"](), Style(color=True))
+    monkeypatch.setenv(variable, "dumb")
+    assert render_table(SAMPLES["several"](), Style(color=True)) == before
+
+
+def test_hostile_names_are_inert() -> None:
+    page = render_table(SAMPLES["hostile"](), Style(width=200))
+    assert r"a\nb\x1b[31m[bold red]x[/]\x9b\u202e\udcff/été" in page
+    assert "\x1b" not in page
+    page.encode()  # no lone surrogate is left
+    assert "été" not in render_table(SAMPLES["hostile"](), Style(ascii=True))
+    assert HOSTILE not in page
+
+
+def test_columns_leave_the_table_in_order() -> None:
+    def header(width: int) -> str:
+        page = render_table(SAMPLES["healthy"](), Style(width=width))
+        return next((line for line in page.splitlines() if line.lstrip().startswith("format ")), "")
+
+    widths = range(120, 71, -1)
+    seen = list(dict.fromkeys(("ratio" in header(w), "var=0" in header(w)) for w in widths))
+    assert seen == [(True, True), (False, True), (False, False)]
+    assert header(71) == ""
+
+
+def test_a_long_kernel_name_keeps_the_table_aligned() -> None:
+    page = render_table(SAMPLES["many_kernels"](), Style(width=100)).splitlines()
+    start = next(i for i, line in enumerate(page) if line.lstrip().startswith("format "))
+    table = page[start : page.index("", start)]
+    whole = [row for row in table if row.endswith(("use", "keep"))]
+    assert len(whole) == 7
+    assert len({len(row) for row in whole}) == 1
+    assert "".join(row[16:].split()[0] for row in table[6:]) == LONG_KERNEL
+
+
+def test_remedies_stand_once_under_the_worst_finding() -> None:
+    audit = SAMPLES["silent_zero"]()
+    name = audit.sites[0].name
+    audit.findings.insert(0, finding("LN105", "variance-underflow", "note", name, title="later", remedy="unwanted"))
+    page = render_table(audit, Style())
+    assert page.count("1. scale the input") == 1
+    assert page.index("LN104") < page.index("1. scale the input") < page.index("LN105")
+    assert "unwanted" not in page
+    assert "must not be printed" not in page
+
+
+def test_sites_that_need_the_same_epsilon_share_a_line() -> None:
+    page = render_table(SAMPLES["several"](), Style())
+    assert "2 sites with epsilon 1e-12" in page
+    assert "epsilon-rounds-to-zero: 1e-4 serves both" in page
+    assert page.count("serves") == 1
+
+
+def test_an_unverified_remedy_is_no_advice() -> None:
+    audit = SAMPLES["several"]()
+    for remedy in audit.sites[0].results[0].remedies:
+        remedy.verified = False
+    page = render_table(audit, Style())
+    assert page.count("not verified") == 3
+    assert "come out all zero; no NaN, no Inf: nothing that was tried helps" in " ".join(page.split())
+
+
+def test_an_unverified_epsilon_is_marked_and_explained() -> None:
+    results = [replace(r, recommendation=recommendation(verified=False)) for r in healthy_results()]
+    page = render_table(report([site(results=results)]), Style())
+    assert "keep?" in page
+    assert "?: not verified by a second run." in page
+    assert "?:" not in render_table(report([site()]), Style())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_sites_without_results_render(width: int) -> None:
+    page = render_table(report([site("one", []), site("two", [])]), Style(width=width))
+    assert page.endswith("2 sites: 2 pass.\n")
+
+
+def test_the_hint_on_the_exit_code_follows_the_option() -> None:
+    audit = SAMPLES["several"]()
+    assert "--fail-on error" in render_table(audit, Style())
+    audit.config["fail_on"] = "error"
+    assert "--fail-on" not in render_table(audit, Style())
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_only_existing_commands_are_named(name: str) -> None:
+    commands = re.findall(r"lnaudit (\w+)", render_table(SAMPLES[name](), Style()))
+    assert set(commands) <= {"kernels", "formats"}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_renderers_are_pure(name: str, renderer: str) -> None:
+    audit = SAMPLES[name]()
+    once = RENDERERS[renderer](audit, Style())
+    assert RENDERERS[renderer](audit, Style()) == once == RENDERERS[renderer](SAMPLES[name](), Style())
+    assert once.endswith("\n")
+    assert not once.endswith("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e-5, "1e-5"),
+        (9.999999747378752e-06, "1e-5"),
+        (1.5e-4, "1.5e-4"),
+        (1e-14, "1e-14"),
+        (2e-2, "2e-2"),
+        (0.1, "0.1"),
+        (1.0, "1"),
+        (1.00001e-5, "1.00001e-5"),
+        (0.0, "0"),
+        (None, "-"),
+    ],
+)
+def test_epsilon(value: float | None, text: str) -> None:
+    assert numbers.epsilon(value) == text
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (1e-6, 5e-3, "1e-6..5e-3"),
+        (1e-14, 5e-3, "<=1e-14..5e-3"),
+        (1e-6, 0.1, "1e-6..>=0.1"),
+        (1e-14, 0.1, "all tried"),
+        (1e-15, 1.0, "all tried"),
+        (1e-4, 1e-4, "1e-4"),
+        (0.1, 0.1, ">=0.1"),
+        (None, None, "none"),
+    ],
+)
+def test_epsilon_range(lower: float | None, upper: float | None, text: str) -> None:
+    assert numbers.epsilon_range(lower, upper) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5.1e-4, "5.1e-4"),
+        (0.00996, "0.01"),
+        (0.0994, "0.099"),
+        (0.022, "0.022"),
+        (1.0, "1"),
+        (12345.0, "1.2e4"),
+        (123.4, "123"),
+        (9.1e-17, "9e-17"),
+        (0.0, "0"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (None, "-"),
+    ],
+)
+def test_error(value: float | None, text: str) -> None:
+    assert numbers.error(value) == text
+
+
+def test_ratios_and_counts() -> None:
+    assert [numbers.ratio(x) for x in (0.9976, 1.0, 0.0109, 1.1e-4, 0.0, None)] == [
+        "0.998",
+        "1.000",
+        "0.011",
+        "1.1e-4",
+        "0",
+        "-",
+    ]
+    assert [numbers.exact_ratio(x) for x in (1.0, 1 - 1e-12, 0.999924, 0.5, 1e-9)] == [
+        "1",
+        "1.0000",
+        "0.99992",
+        "0.5",
+        "1.00e-9",
+    ]
+    assert [numbers.count(n) for n in (0, 9999, 10000, None)] == ["0", "9999", "10,000", "-"]
+    assert numbers.percent(0.094) == "9.4 %"
+
+
+def test_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "77")
+    assert terminal_width() == 77
+    for useless in ("", "0", "-3", "wide"):
+        monkeypatch.setenv("COLUMNS", useless)
+        monkeypatch.setattr(os, "get_terminal_size", _no_terminal)
+        assert terminal_width() == 100
+    monkeypatch.setattr("sys.stdout", None)
+    assert terminal_width() == 100
+
+
+def _no_terminal(fd: int) -> os.terminal_size:
+    raise OSError("not a terminal")
