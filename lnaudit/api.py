@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .advice import candidates
-from .arithmetic import quiet
+from .arithmetic import Workspace, quiet
 from .engine import interpreter, numpy_engine
-from .engine.interpreter import Workspace
 from .errors import LnauditError
 from .formats import FORMATS, Format, get_format
 from .kernels import Kernel, get_kernel

@@ -7,11 +7,10 @@ rounded once: 2p + 2 <= 24 (Figueroa, "When is double rounding innocuous?", SIGN
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -50,95 +49,107 @@ def check_hardware() -> None:
             )
 
 
-class Scratch:
-    """Reusable integer memory for the rounding of one thread."""
+class Workspace:
+    """Named buffers that one thread uses again for block after block."""
 
     def __init__(self) -> None:
-        self._bytes = np.empty(0, np.uint8)
+        self._buffers: dict[str, Array] = {}
 
-    def like(self, x: Array, dtype: type) -> Array:
-        """Return an uninitialized array of the shape of x in the scratch memory."""
-        need = x.size * np.dtype(dtype).itemsize
-        if self._bytes.size < need:
-            self._bytes = np.empty(need, np.uint8)
-        return self._bytes[:need].view(dtype).reshape(x.shape)
-
-
-@dataclass(frozen=True)
-class _Magic:
-    """Constants for rounding by adding and subtracting 1.5 * 2^k, in a carrier of `bits` bits."""
-
-    signed: type
-    exponent_mask: int
-    lowest: int
-    highest: int
-    lift: int
-    up: Any
-    down: Any
+    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> Array:
+        """Return an uninitialized array; the last one of that name is overwritten."""
+        need = math.prod(shape) * _ITEMSIZE[dtype]
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < need:
+            buffer = self._buffers[name] = np.empty(need, np.uint8)
+        return buffer[:need].view(dtype).reshape(shape)
 
 
-@cache
-def _magic(fmt: Format, carrier: str) -> _Magic:
-    mantissa, bias, signed, real = {
-        "float32": (23, 127, np.int32, np.float32),
-        "float64": (52, 1023, np.int64, np.float64),
-    }[carrier]
-    exponent_mask = (2 * bias + 1) << mantissa
-    return _Magic(
-        signed=signed,
-        exponent_mask=exponent_mask,
-        lowest=(fmt.emin + bias) << mantissa,
-        highest=(fmt.emax + 1 + bias) << mantissa,
-        lift=((mantissa - fmt.precision + 1) << mantissa) | (1 << (mantissa - 1)),
-        up=real(2.0 ** (bias - fmt.emax)),
-        down=real(2.0 ** (fmt.emax - bias)),
-    )
+_ITEMSIZE = {"float32": 4, "int32": 4, "uint32": 4, "float64": 8, "int64": 8, "bool": 1}
+Rounding = Callable[[Array, Workspace], None]
 
 
-def round_in_place(x: Array, fmt: Format, scratch: Scratch) -> None:
+def round_in_place(x: Array, fmt: Format, ws: Workspace) -> None:
     """Round a float32 or float64 array to `fmt` once, to nearest even, where it stands.
 
     Overflow gives Inf, underflow is gradual, NaN stays NaN (the payload of a NaN must not be all low bits: results of
     arithmetic never are).
     """
-    if x.dtype.name == fmt.name or (x.dtype == np.float32 and fmt.precision >= 24):
-        return
-    if x.dtype == np.float64 and fmt is FLOAT32:
-        x[...] = x.astype(np.float32)
-        return
-    if x.dtype == np.float32 and fmt.emin == FLOAT32.emin:
-        _round_bits(x, fmt.precision, scratch)
-        return
-    # 1.5 * 2^(e + carrier's precision - p) has the spacing of the format at exponent e, so the addition rounds
-    magic = _magic(fmt, x.dtype.name)
-    bits = scratch.like(x, magic.signed)
-    np.bitwise_and(x.view(magic.signed), magic.exponent_mask, out=bits)
-    np.clip(bits, magic.lowest, magic.highest, out=bits)
-    np.add(bits, magic.lift, out=bits)
-    constant = bits.view(x.dtype)
-    np.add(x, constant, out=x)
-    np.subtract(x, constant, out=x)
-    # what rounds to 2^(emax + 1) or more overflows the carrier when it is scaled up
-    np.multiply(x, magic.up, out=x)
-    np.multiply(x, magic.down, out=x)
+    rounding = _rounding(fmt, x.itemsize)
+    if rounding is not None:
+        rounding(x, ws)
 
 
-def _round_bits(x: Array, precision: int, scratch: Scratch) -> None:
+@cache
+def _rounding(fmt: Format, itemsize: int) -> Rounding | None:
+    """Return how values in a carrier of so many bytes are rounded to a format; None if they are already."""
+    if fmt.precision == 53 or (itemsize == 4 and fmt.precision == 24):
+        return None
+    if itemsize == 8 and fmt.precision == 24:
+        return _round_to_float32
+    if itemsize == 4 and fmt.emin == FLOAT32.emin:
+        return _round_bits(fmt)
+    return _round_by_addition(fmt, itemsize)
+
+
+def _round_to_float32(x: Array, ws: Workspace) -> None:
+    x[...] = x.astype(np.float32)
+
+
+def _round_bits(fmt: Format) -> Rounding:
     """Round float32 to a shorter significand with the same exponents: add half a unit (less one if even), cut."""
-    shift = 24 - precision
-    source, bits = x.view(np.uint32), scratch.like(x, np.uint32)
-    np.right_shift(source, shift, out=bits)
-    np.bitwise_and(bits, 1, out=bits)
-    np.add(bits, (1 << (shift - 1)) - 1, out=bits)
-    np.add(bits, source, out=bits)
-    np.bitwise_and(bits, (0xFFFFFFFF >> shift) << shift, out=source)
+    shift = np.uint32(24 - fmt.precision)
+    one, half, mask = np.uint32(1), np.uint32((1 << (shift - 1)) - 1), np.uint32((0xFFFFFFFF >> shift) << shift)
+
+    def rounding(x: Array, ws: Workspace) -> None:
+        source, bits = x.view(np.uint32), ws.array("bits", x.shape, "uint32")
+        np.right_shift(source, shift, out=bits)
+        np.bitwise_and(bits, one, out=bits)
+        np.add(bits, half, out=bits)
+        np.add(bits, source, out=bits)
+        np.bitwise_and(bits, mask, out=source)
+
+    return rounding
 
 
-def rounded(x: Array, fmt: Format) -> Array:
-    """Return a small array rounded to `fmt` once, in the format's carrier."""
-    result = np.array(x, np.float32 if x.dtype == np.float32 else np.float64, order="C")
-    round_in_place(result, fmt, Scratch())
-    return result.astype(fmt.carrier, copy=False)
+def _round_by_addition(fmt: Format, itemsize: int) -> Rounding:
+    """Round by adding and subtracting 1.5 * 2^k: at exponent e the sum has the spacing that the format has there."""
+    mantissa, bias, signed, real = (
+        (23, 127, np.int32, np.float32) if itemsize == 4 else (52, 1023, np.int64, np.float64)
+    )
+    integer = f"int{8 * itemsize}"
+    exponents = signed((2 * bias + 1) << mantissa)
+    # below emin the spacing stays (subnormal numbers); beyond emax + 1 everything overflows anyway
+    lowest, highest = signed((fmt.emin + bias) << mantissa), signed((fmt.emax + 1 + bias) << mantissa)
+    lift = signed(((mantissa - fmt.precision + 1) << mantissa) | (1 << (mantissa - 1)))
+    # what rounds to 2^(emax + 1) or more overflows the carrier when it is scaled up
+    up, down = real(2.0 ** (bias - fmt.emax)), real(2.0 ** (fmt.emax - bias))
+
+    def rounding(x: Array, ws: Workspace) -> None:
+        bits = ws.array("bits", x.shape, integer)
+        np.bitwise_and(x.view(signed), exponents, out=bits)
+        np.clip(bits, lowest, highest, out=bits)
+        np.add(bits, lift, out=bits)
+        constant = bits.view(real)
+        np.add(x, constant, out=x)
+        np.subtract(x, constant, out=x)
+        np.multiply(x, up, out=x)
+        np.multiply(x, down, out=x)
+
+    return rounding
+
+
+def rounded(x: Array, *formats: Format) -> Array:
+    """Return a small array rounded to one format after the other, in the carrier of the last.
+
+    The result is x itself where nothing changes.
+    """
+    result, ws = x, Workspace()
+    for fmt in dict.fromkeys(formats):
+        if _rounding(fmt, result.itemsize) is not None:
+            result = np.array(result, order="C") if result is x else result
+            round_in_place(result, fmt, ws)
+        result = result.astype(fmt.carrier, copy=False)
+    return result
 
 
 def round_to(x: object, format: str | Format) -> Array:
@@ -165,13 +176,14 @@ def round_to(x: object, format: str | Format) -> Array:
     return result.reshape(values.shape)
 
 
+@cache
 def round_number(value: float, fmt: Format) -> float:
     """Round one number to a format."""
     with quiet():
         return float(rounded(np.array([value], np.float64), fmt)[0])
 
 
-def tree_sum(b: Array, fmt: Format, scratch: Scratch) -> Array:
+def tree_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
     """Sum over the first axis by halves: while P > 1, P /= 2 and b[i] = b[i] + b[i+P], b padded to a power of two.
 
     Parameters
@@ -183,43 +195,57 @@ def tree_sum(b: Array, fmt: Format, scratch: Scratch) -> Array:
     if d == 1:
         return np.array(b[0])
     half = 1 << ((d - 1).bit_length() - 1)
-    acc = np.empty((half, *b.shape[1:]), b.dtype)
+    acc = ws.array("tree", (half, *b.shape[1:]), fmt.carrier)
     paired = d - half
     np.add(b[:paired], b[half:], out=acc[:paired])
-    round_in_place(acc[:paired], fmt, scratch)
+    round_in_place(acc[:paired], fmt, ws)
     acc[paired:] = b[paired:half]
     while half > 1:
         half //= 2
         head = acc[:half]
         np.add(head, acc[half : 2 * half], out=head)
-        round_in_place(head, fmt, scratch)
+        round_in_place(head, fmt, ws)
     return np.array(acc[0])
 
 
-def serial_sum(b: Array, fmt: Format, scratch: Scratch) -> Array:
+def serial_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
     """Sum over the first axis from left to right: acc = b[0], acc = acc + b[i]."""
     acc: Array = b[0].copy()
     for term in b[1:]:
         np.add(acc, term, out=acc)
-        round_in_place(acc, fmt, scratch)
+        round_in_place(acc, fmt, ws)
     return acc
 
 
-REDUCTIONS: dict[str, Callable[[Array, Format, Scratch], Array]] = {"tree": tree_sum, "serial": serial_sum}
+REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {"tree": tree_sum, "serial": serial_sum}
 
 
 def lane_sum(b: Array) -> Array:
     """Sum float64 over the first axis in 16 lanes: lane l adds b[l], b[l+16], ... in order; then 16, 8, 4, 2, 1."""
-    d, whole = len(b), len(b) // 16 * 16
-    if whole:
-        # a reduction over the first axis of C order adds one slab after the other, never in pairs
-        lanes = np.add.reduce(b[:whole].reshape(-1, 16 * b.shape[1]), axis=0).reshape(16, -1)
-    else:
-        lanes = np.zeros((16, b.shape[1]))
-    np.add(lanes[: d - whole], b[whole:], out=lanes[: d - whole])
+    lanes = _in_lanes(b, np.add, 0.0)
     for half in (8, 4, 2, 1):
         lanes = lanes[:half] + lanes[half : 2 * half]
     return np.asarray(lanes[0])
+
+
+def lane_extremes(x: Array) -> tuple[Array, Array]:
+    """Return maximum and minimum over the first axis; NaN where there is one."""
+    ends = (_in_lanes(x, np.maximum, -np.inf), _in_lanes(x, np.minimum, np.inf))
+    return np.maximum.reduce(ends[0], axis=0), np.minimum.reduce(ends[1], axis=0)
+
+
+def _in_lanes(b: Array, ufunc: np.ufunc, neutral: float) -> Array:
+    """Reduce (d, n) to 16 lanes of shape (16, n): lane l takes b[l], b[l+16], ... in order."""
+    d, n = b.shape
+    whole = d // 16 * 16
+    if whole:
+        # a reduction over the first axis of C order takes one slab after the other, never in pairs
+        lanes = ufunc.reduce(b[:whole].reshape(whole // 16, 16 * n), axis=0).reshape(16, n)
+    else:
+        lanes = np.full((16, n), neutral, b.dtype)
+    head = lanes[: d - whole]
+    ufunc(head, b[whole:], out=head)
+    return np.asarray(lanes)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -278,7 +304,7 @@ def _exact_reciprocal_root(w: float) -> float:
     numerator, denominator = w.as_integer_ratio()
     k = 120 + max(0, numerator.bit_length() - denominator.bit_length()) // 2
     square = (denominator << (2 * k)) // numerator
-    root = isqrt(square)
+    root = math.isqrt(square)
     # a sticky bit below decides between tie and not a tie; int / int divides with one correct rounding
     sticky = 2 * root + (root * root * numerator != denominator << (2 * k))
     return sticky / (1 << (k + 1))

@@ -8,7 +8,7 @@ from functools import cached_property
 from .errors import LnauditError
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Format:
     """A binary floating-point format.
 

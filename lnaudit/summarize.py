@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import check_hardware, quiet
+from .arithmetic import Workspace, check_hardware, quiet
 from .engine import numpy_engine
-from .engine.interpreter import Workspace
 from .engine.rows import Plan
 from .site import Rows
 from .summary import Summary, fold
 
 Array = NDArray[Any]
-BLOCK_ELEMENTS = 1 << 20  # what one thread reads and folds at a time: 4 to 8 MiB
+BLOCK_ELEMENTS = 1 << 21  # what one thread reads and folds at a time: 8 to 16 MiB
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
 

@@ -155,7 +155,7 @@ def _recommendation(summary: Summary, i: int, choice: Choice, verified: tuple[st
         at = (plan.epsilon, *plan.epsilons).index(choice.epsilon)
         error = float(table.worst[at]) if table.worst[at] >= 0 else None
         if summary.input.counts["varying_rows"]:
-            cost = {**distortion(summary, choice.epsilon), "max": float(table.distortion[at])}
+            cost = {**distortion(summary, choice.epsilon), "max": float(summary.input.distortion[at])}
     return Recommendation(
         epsilon=choice.epsilon,
         lower=choice.lower,
@@ -182,7 +182,9 @@ def _constants(summary: Summary, i: int) -> list[ConstantCost]:
             epsilon=e,
             held=held(e, fmt, kernel)[0],
             failing_rows=int(table.failing[tried.index(e)]),
-            distortion_max=float(table.distortion[tried.index(e)]) if summary.input.counts["varying_rows"] else None,
+            distortion_max=float(summary.input.distortion[tried.index(e)])
+            if summary.input.counts["varying_rows"]
+            else None,
         )
         for e in known
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from lnaudit.arithmetic import (
     REDUCTIONS,
-    Scratch,
+    Workspace,
     check_hardware,
     lane_sum,
     quiet,
@@ -25,7 +25,8 @@ from lnaudit.arithmetic import (
     two_product,
     two_sum,
 )
-from lnaudit.engine.interpreter import Workspace, inverse
+from lnaudit.engine import interpreter
+from lnaudit.engine.interpreter import inverse
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import KERNELS
 
@@ -97,7 +98,7 @@ class TestRounding:
         assert equal(round_to(-numbers, name), -expected)
         in_place = numbers.copy()
         with quiet():
-            round_in_place(in_place, FORMATS[name], Scratch())
+            round_in_place(in_place, FORMATS[name], Workspace())
         assert in_place.dtype == source
         assert equal(in_place, expected)
 
@@ -190,7 +191,7 @@ class TestRounding:
         inf, zero = np.array([np.inf], carrier), np.array([0], carrier)
         with quiet():
             values = np.concatenate([inf - inf, zero * inf, zero / zero, np.sqrt(zero - 1), -(inf - inf)])
-            round_in_place(values, FORMATS[name], Scratch())
+            round_in_place(values, FORMATS[name], Workspace())
         assert np.isnan(values).all()
 
     @pytest.mark.parametrize("name", NAMES)
@@ -216,8 +217,8 @@ class TestRounding:
         assert equal(x, kept)
 
     def test_scratch_memory_does_not_leak_between_arrays(self):
-        """One Scratch serves arrays of different sizes and both carriers."""
-        scratch = Scratch()
+        """One Workspace serves arrays of different sizes and both carriers."""
+        scratch = Workspace()
         for seed, (size, carrier) in enumerate([(100, "float64"), (7, "float32"), (300, "float32"), (9, "float64")]):
             x = np.random.default_rng(seed).standard_normal(size).astype(carrier)
             expected = x.astype(np.float16)
@@ -233,7 +234,7 @@ def operate(symbol: str, a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
     fmt, ws = FORMATS[name], Workspace()
     with quiet():
         a, b = a.astype(fmt.carrier), b.astype(fmt.carrier)
-        return ws.operate("test", SYMBOLS[symbol], a, b, fmt, fmt)
+        return interpreter.operate(ws, "test", SYMBOLS[symbol], a, b, fmt, fmt)
 
 
 def special_values(name: str) -> np.ndarray:
@@ -325,7 +326,7 @@ def test_mixed_formats_round_once_in_the_wide_one_and_once_when_stored():
     a = rng.standard_normal((50, 40)).astype(np.float32)
     b = rng.standard_normal(40).astype(ml_dtypes.bfloat16)
     carried = b.astype(np.float32)
-    got = Workspace().operate("x", np.multiply, a, carried, FORMATS["float32"], FORMATS["float16"])
+    got = interpreter.operate(Workspace(), "x", np.multiply, a, carried, FORMATS["float32"], FORMATS["float16"])
     assert equal(got, (a * carried).astype(np.float16))
 
 
@@ -428,7 +429,7 @@ def decode_code(name: str, value: float) -> int:
 
 
 def rows_to_sum(name: str, d: int) -> np.ndarray:
-    """Return four rows of one format, shape (d, 4): noise, all positive, cancelling, and one that overflows on the way."""
+    """Return four rows of one format, shape (d, 4): noise, positive, cancelling, one that overflows on the way."""
     rng = np.random.default_rng(d)
     top = 2.0 ** EMAX[name]
     alternating = 100 * (-1.0) ** np.arange(d)
@@ -452,7 +453,7 @@ class TestSums:
         with quiet():
             for reduce, oracle in ((tree_sum, tree), (serial_sum, serial)):
                 expected = [oracle(list(rows[:, i]), name) for i in range(rows.shape[1])]
-                assert equal(reduce(carried, fmt, Scratch()), np.array(expected).astype(np.float64))
+                assert equal(reduce(carried, fmt, Workspace()), np.array(expected).astype(np.float64))
         assert equal(carried, kept)
 
     def test_names(self):
@@ -460,10 +461,10 @@ class TestSums:
         assert REDUCTIONS == {"tree": tree_sum, "serial": serial_sum}
 
     def test_serial_sum_stagnates_in_float16(self):
-        """4,096 ones: the serial float16 sum stops at 2048, the first number to which 1 adds nothing; the tree does not."""
+        """Of 4,096 ones the serial float16 sum stops at 2048, to which 1 adds nothing; the tree does not."""
         ones = np.ones((4096, 1), np.float32)
-        assert serial_sum(ones, FORMATS["float16"], Scratch())[0] == 2048
-        assert tree_sum(ones, FORMATS["float16"], Scratch())[0] == 4096
+        assert serial_sum(ones, FORMATS["float16"], Workspace())[0] == 2048
+        assert tree_sum(ones, FORMATS["float16"], Workspace())[0] == 4096
 
     @pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 64])
     def test_lanes(self, n):

@@ -26,7 +26,7 @@ def test_constants_are_those_of_finfo(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_constants_are_the_edges_that_arithmetic_shows(name):
-    """In numpy's own arithmetic: max doubles to Inf, half the smallest subnormal is 0, 1 + u is a tie that goes to 1."""
+    """In numpy's own arithmetic: 2 max is Inf, half the smallest subnormal is 0, 1 + u is a tie that goes to 1."""
     fmt, scalar = FORMATS[name], SCALARS[name]
     one, two, u = scalar(1), scalar(2), scalar(fmt.unit_roundoff)
     with np.errstate(all="ignore"):
@@ -89,7 +89,7 @@ def test_aliases_are_unambiguous():
 
 def test_unknown_names_are_refused_with_a_remedy():
     """An unknown format lists the known ones; an output format is sent to the option it belongs to."""
-    with pytest.raises(LnauditError, match="float12.*choose from float16, bfloat16, float32, float64"):
+    with pytest.raises(LnauditError, match=r"float12.*choose from float16, bfloat16, float32, float64"):
         get_format("float12")
     with pytest.raises(LnauditError, match="json is an output; --output-format json"):
         get_format("json")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lnaudit.arithmetic import quiet
 from lnaudit.engine import interpreter
-from lnaudit.engine.interpreter import Workspace
+from lnaudit.arithmetic import Workspace
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import LADDER, get_kernel
 
@@ -380,7 +380,7 @@ def test_rsqrt_of_a_float64_variance_stored_in_float32():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_epsilon_is_rounded_once_where_it_is_held(name):
-    """At variance 0 the denominator squared is epsilon as the format holds it: 1e-12 is 0 in float16, and 0/0 is NaN."""
+    """At variance 0 the root is that of epsilon as the format holds it: 1e-12 is 0 in float16, and 0/0 is NaN."""
     fmt, zero = FORMATS[name], np.zeros(1, FORMATS[name].carrier)
     with quiet():
         for epsilon in (1e-5, 1e-8, 6e-8, 1e-12, 1 + 2.0**-8 + 2.0**-40):

@@ -18,7 +18,7 @@ WIDTHS = (40, 60, 72, 80, 90, 100, 120, 200)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-# The files of tests/golden are written by hand: after a wanted change, edit them and read the diff as a user would.
+# Nothing rewrites tests/golden: after a wanted change, edit the pages and read their diff as a user would.
 @pytest.mark.parametrize("file", sorted(path.name for path in GOLDEN.glob("*.txt")))
 def test_the_page_is_the_golden_one(file: str) -> None:
     name, width = file.removesuffix(".txt").rsplit("_", 1)

@@ -26,13 +26,13 @@ class Response:
     """How rows respond to epsilons; every array has shape (epsilons, rows).
 
     w: emulated variance + epsilon. inverse: the kernel's own denominator or 1/std. scale: r_hat, its 1/std in units
-    of the scaled row, as a sum of two doubles. core_maximum: largest magnitude of the core.
+    of the scaled row, as a sum of two doubles (low only for float64). core_maximum: largest magnitude of the core.
     """
 
     w: Array
     inverse: Array
     scale: Array
-    scale_low: Array
+    scale_low: Array | float
     core_maximum: Array
 
     @property
@@ -58,10 +58,13 @@ def respond(
     at = kernel.stages(fmt)
     w, inverse = interpreter.inverse(stats.variance.astype(at.variance.carrier), epsilons, fmt, kernel)
     held = inverse.astype(np.float64)
-    if kernel.inverse == "div":
+    scale_low: Array | float = 0.0
+    if kernel.inverse != "div":
+        scale = held
+    elif fmt is FORMATS["float64"]:
         scale, scale_low = _reciprocal(held)
     else:
-        scale, scale_low = held, np.zeros_like(held)
+        scale = 1.0 / held
     shift = rows.unit + prescale
     if shift.any():
         scale, scale_low = np.ldexp(scale, shift), np.ldexp(scale_low, shift)
@@ -94,15 +97,20 @@ def row_error(rows: InputStatistics, stats: KernelStatistics, response: Response
     q, r = rows.variance, response.scale
     difference = r - rho
     if fmt is FORMATS["float64"]:
-        difference = difference + (response.scale_low - rho_low)
-    squared = np.where(
-        stats.A >= q / 4,
-        difference**2 * q + 2 * difference * r * stats.S + r**2 * stats.D,
+        difference += response.scale_low - rho_low
+    # difference^2 q + 2 difference r S + r^2 D, in the order of Horner
+    squared = difference * q
+    squared += (2 * stats.S) * r
+    squared *= difference
+    squared += r * r * stats.D
+    emptied = ~(stats.A >= q / 4)
+    if emptied.any():
         # the first form cancels when the kernel has emptied the row
-        r**2 * stats.A - 2 * r * rho * (q + stats.S) + rho**2 * q,
-    )
-    error = np.sqrt(np.maximum(squared, 0.0))
-    return np.where(response.nonfinite, np.nan, error)
+        q, S, A, rho, r = (values[..., emptied] for values in (q, stats.S, stats.A, rho, r))
+        squared[:, emptied] = r**2 * A - 2 * r * rho * (q + S) + rho**2 * q
+    error = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+    error[response.nonfinite] = np.nan
+    return error
 
 
 def scale_error(rows: InputStatistics, stats: KernelStatistics, response: Response, against: float) -> Array:

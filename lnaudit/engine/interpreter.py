@@ -11,40 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import REDUCTIONS, Scratch, reciprocal_root_once, round_in_place, round_number, rounded
+from ..arithmetic import REDUCTIONS, Workspace, reciprocal_root_once, round_in_place, round_number, rounded
 from ..formats import Format, wider
 from ..kernels import Kernel, Stages
 
 Array = NDArray[Any]
 
 
-class Workspace:
-    """Named buffers that one thread uses again for block after block."""
+def operate(
+    ws: Workspace, name: str, ufunc: np.ufunc, a: Array, b: Array | float, wide: Format, stage: Format
+) -> Array:
+    """Apply an operation in the widest format that takes part and store it in its stage's."""
+    shape = np.broadcast_shapes(a.shape, np.shape(b))
+    out = ws.array(name, shape, wide.carrier)
+    ufunc(a, b, out=out, dtype=wide.carrier)
+    round_in_place(out, wide, ws)
+    return store(out, stage, ws)
 
-    def __init__(self) -> None:
-        self.scratch = Scratch()
-        self._buffers: dict[str, Array] = {}
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> Array:
-        """Return an uninitialized array; the last one of that name is overwritten."""
-        need = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < need:
-            buffer = self._buffers[name] = np.empty(need, np.uint8)
-        return buffer[:need].view(dtype).reshape(shape)
-
-    def operate(self, name: str, ufunc: np.ufunc, a: Array, b: Array | float, wide: Format, stage: Format) -> Array:
-        """Apply an operation in the widest format that takes part and store it in its stage's."""
-        shape = np.broadcast_shapes(a.shape, np.shape(b))
-        out = self.array(name, shape, wide.carrier)
-        ufunc(a, b, out=out, dtype=wide.carrier)
-        round_in_place(out, wide, self.scratch)
-        return self.store(out, stage)
-
-    def store(self, x: Array, stage: Format) -> Array:
-        """Round an array to a stage's format and carrier."""
-        round_in_place(x, stage, self.scratch)
-        return x.astype(stage.carrier, copy=False)
+def store(x: Array, stage: Format, ws: Workspace) -> Array:
+    """Round an array to a stage's format where it stands, and give it that format's carrier."""
+    round_in_place(x, stage, ws)
+    return x.astype(stage.carrier, copy=False)
 
 
 @dataclass(kw_only=True)
@@ -71,24 +59,24 @@ def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rm
         total = mean = np.zeros(n, at.mean.carrier)
         diff = np.maximum(np.abs(h_max), np.abs(h_min))
     else:
-        total = reduce(h.astype(at.sum.carrier, copy=False), at.sum, ws.scratch)
+        total = reduce(h.astype(at.sum.carrier, copy=False), at.sum, ws)
         mean = _divided(total, d, at.sum, at.mean)
         wide = wider(wider(fmt, at.mean), at.diff)
-        v = ws.operate("diff", np.subtract, h, mean, wide, at.diff)
+        v = operate(ws, "diff", np.subtract, h, mean, wide, at.diff)
         # rounding is monotone, so the extremes of v are those of h, less the mean
-        ends = ws.operate("ends", np.subtract, np.stack([h_max, h_min]), mean, wide, at.diff)
+        ends = operate(ws, "ends", np.subtract, np.stack([h_max, h_min]), mean, wide, at.diff)
         diff = np.abs(ends).max(axis=0)
     one_pass = kernel.algorithm == "one_pass" and not rms
     squared, squared_format = (h, fmt) if one_pass else (v, fmt if rms else at.diff)
     largest = np.maximum(np.abs(h_max), np.abs(h_min)) if one_pass else diff
     wide = wider(squared_format, at.square)
-    p = ws.operate("square", np.multiply, squared, squared, wide, at.square)
-    square = ws.operate("largest", np.multiply, largest, largest, wide, at.square).copy()
-    square_sum = reduce(p.astype(at.square_sum.carrier, copy=False), at.square_sum, ws.scratch)
+    p = operate(ws, "square", np.multiply, squared, squared, wide, at.square)
+    square = operate(ws, "largest", np.multiply, largest, largest, wide, at.square).copy()
+    square_sum = reduce(store(p, at.square_sum, ws), at.square_sum, ws)
     raw = _divided(square_sum, d, at.square_sum, at.variance)
     if one_pass:
-        mean_square = ws.operate("mean_square", np.multiply, mean, mean, wider(at.mean, at.variance), at.variance)
-        raw = ws.operate("one_pass", np.subtract, raw, mean_square, at.variance, at.variance).copy()
+        mean_square = operate(ws, "mean_square", np.multiply, mean, mean, wider(at.mean, at.variance), at.variance)
+        raw = operate(ws, "one_pass", np.subtract, raw, mean_square, at.variance, at.variance).copy()
     return Centered(
         v=v,
         total=total,
@@ -103,7 +91,7 @@ def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rm
 
 def _divided(total: Array, d: int, wide: Format, stage: Format) -> Array:
     """Divide by the exact integer d: the float64 quotient of <= 24 bits by d is never near a tie it is not on."""
-    return rounded(rounded(total.astype(np.float64) / d, wide), stage)
+    return rounded(total.astype(np.float64) / d, wider(wide, stage), stage)
 
 
 def _clamped(variance: Array, clamp: str) -> Array:
@@ -118,11 +106,12 @@ def inverse(variance: Array, epsilons: tuple[float, ...], fmt: Format, kernel: K
     at = kernel.stages(fmt)
     wide = wider(at.variance, at.epsilon)
     held = np.array([[round_number(e, at.epsilon)] for e in epsilons]).astype(at.epsilon.carrier)
-    w = rounded(rounded(np.add(variance, held, dtype=wide.carrier), wide), at.variance)
+    w = rounded(np.add(variance, held, dtype=wide.carrier), wide, at.variance)
     if kernel.inverse == "rsqrt":
-        return w, reciprocal_root_once(w.reshape(-1), at.rstd).reshape(w.shape)
+        once = reciprocal_root_once(w.reshape(-1), wider(at.variance, at.rstd)).reshape(w.shape)
+        return w, rounded(once, at.rstd)
     root_format = wider(at.variance, at.rstd)
-    root = rounded(rounded(np.sqrt(w, dtype=root_format.carrier), root_format), at.rstd)
+    root = rounded(np.sqrt(w, dtype=root_format.carrier), root_format, at.rstd)
     if kernel.inverse == "div":
         return w, root
     return w, rounded(np.divide(root.dtype.type(1), root), at.rstd)
@@ -136,7 +125,7 @@ def normalize(v: Array, inverse_: Array, fmt: Format, kernel: Kernel, ws: Worksp
     """Return the normalized values n = v / den or v * rstd, before weight and bias and the final rounding."""
     at = kernel.stages(fmt)
     ufunc = np.divide if kernel.inverse == "div" else np.multiply
-    return ws.operate("normalized", ufunc, v, inverse_, _normalize_wide(at), at.normalized)
+    return operate(ws, "normalized", ufunc, v, inverse_, _normalize_wide(at), at.normalized)
 
 
 def core_maximum(diff: Array, inverse_: Array, fmt: Format, kernel: Kernel) -> Array:
@@ -147,8 +136,7 @@ def core_maximum(diff: Array, inverse_: Array, fmt: Format, kernel: Kernel) -> A
     at = kernel.stages(fmt)
     wide = _normalize_wide(at)
     ufunc = np.divide if kernel.inverse == "div" else np.multiply
-    n = rounded(rounded(ufunc(diff, inverse_, dtype=wide.carrier), wide), at.normalized)
-    return rounded(n, at.output)
+    return rounded(ufunc(diff, inverse_, dtype=wide.carrier), wide, at.normalized, at.output)
 
 
 def core(n: Array, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
@@ -158,7 +146,7 @@ def core(n: Array, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
         return n
     out = ws.array("core", n.shape, n.dtype.name)
     np.copyto(out, n)
-    return ws.store(out, at.output)
+    return store(out, at.output, ws)
 
 
 def output(n: Array, weight: Array | None, bias: Array | None, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
@@ -167,11 +155,7 @@ def output(n: Array, weight: Array | None, bias: Array | None, fmt: Format, kern
     wide = wider(at.normalized, at.affine)
     y = n
     if weight is not None:
-        y = ws.operate("affine", np.multiply, y, rounded(weight, at.affine)[:, None], wide, at.affine)
+        y = operate(ws, "affine", np.multiply, y, rounded(weight, at.affine)[:, None], wide, at.affine)
     if bias is not None:
-        y = ws.operate("biased", np.add, y, rounded(bias, at.affine)[:, None], wider(wide, at.affine), at.affine)
-    return core(y, fmt, kernel, ws) if y is n else _stored(y, at.output, ws)
-
-
-def _stored(y: Array, stage: Format, ws: Workspace) -> Array:
-    return ws.store(y, stage)
+        y = operate(ws, "biased", np.add, y, rounded(bias, at.affine)[:, None], wider(wide, at.affine), at.affine)
+    return core(y, fmt, kernel, ws) if y is n else store(y, at.output, ws)

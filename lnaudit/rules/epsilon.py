@@ -69,8 +69,8 @@ def epsilon_subnormal(facts: ResultFacts) -> dict[str, Any] | None:
     )
     robust = facts.choice.robust if facts.choice is not None else None
     if robust is not None:
-        plan, table = facts.site.summary.plan, facts.result.table
-        cost = float(table.distortion[(plan.epsilon, *plan.epsilons).index(robust)])
+        plan = facts.site.summary.plan
+        cost = float(facts.site.input.distortion[(plan.epsilon, *plan.epsilons).index(robust)])
         message += f" {short_epsilon(robust)} is immune, and no row would change by more than {short(100 * cost)} %."
     return {
         "severity": "note",

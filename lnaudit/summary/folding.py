@@ -12,7 +12,7 @@ from ..engine.epsilon import Response, normalized_scale, respond, row_error, sca
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics
 from ..formats import Format
 from ..kernels import Kernel
-from ..theory import gain, radial_gain
+from ..theory import collapse_ratio, gain, radial_gain
 from .model import OPERATIONS, EpsilonTable, InputSummary, ResultSummary, Summary
 
 Array = NDArray[Any]
@@ -62,6 +62,12 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     largest = gain(variance, plan.model_epsilon, plan.features, rms=plan.rms)
     out.gain.see(largest[varying])
     out.extremes.see("gain", largest, rows.index, varying)
+    # in prescaled units epsilon acts as epsilon * 4^-prescale
+    effective = np.ldexp([plan.epsilon, *plan.epsilons], -2 * plan.prescale)
+    q = variance[varying]
+    meant = np.sqrt(collapse_ratio(q, plan.model_epsilon))
+    for i, epsilon in enumerate(effective.tolist() if len(q) else []):
+        out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, epsilon)) - meant).max())
     radial = radial_gain(variance, plan.model_epsilon)
     out.extremes.see("radial_gain", radial, rows.index, varying)
 
@@ -274,8 +280,6 @@ def _fold_table(
         some_rows, some_stats = _pick(rows, judged), _pick(stats, judged)
         response = respond(some_rows, some_stats, epsilons, fmt, kernel, plan.prescale)
         F = row_error(some_rows, some_stats, response, plan.model_epsilon, fmt)
-        meant = normalized_scale(some_rows, plan.model_epsilon)
-        varying = ~some_rows.constant
         table = EpsilonTable.empty(len(epsilons))
         table.nonfinite = response.nonfinite.sum(axis=1)
         table.failing = (~(limits[judged] >= F)).sum(axis=1)
@@ -283,11 +287,6 @@ def _fold_table(
         at = known.argmax(axis=1)
         table.worst = known[np.arange(len(epsilons)), at]
         table.worst_row = np.where(table.worst >= 0, some_rows.index[at], -1)
-        if varying.any():
-            # in prescaled units epsilon acts as epsilon * 4^-prescale
-            for i, epsilon in enumerate(epsilons):
-                scale = normalized_scale(some_rows, float(np.ldexp(epsilon, -2 * plan.prescale)))
-                table.distortion[i] = np.abs(scale - meant)[varying].max()
         out.table.merge(table)
 
 

@@ -36,8 +36,12 @@ PRIMARY_CODES = ("LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", 
 
 @dataclass
 class InputSummary:
-    """The rows of the file."""
+    """The rows of the file.
 
+    distortion: for each epsilon of the plan the largest |sqrt(q/(q+eps)) - sqrt(q/(q+eps0))| of a non-constant row.
+    """
+
+    distortion: Array
     counts: Counter[str] = field(default_factory=Counter)
     extremes: Extremes = field(default_factory=Extremes)
     first: Extremes = field(default_factory=Extremes)
@@ -48,6 +52,7 @@ class InputSummary:
     def merge(self, other: InputSummary) -> None:
         """Take in the summary of other rows."""
         self.counts.update(other.counts)
+        self.distortion = np.maximum(self.distortion, other.distortion)
         for name in ("extremes", "first", "variance", "ratio", "gain"):
             getattr(self, name).merge(getattr(other, name))
 
@@ -57,21 +62,18 @@ class EpsilonTable:
     """For each epsilon of a plan (the emulated one first): what it does to rows with finite input and cast.
 
     failing: rows with NaN or Inf or F above their limit. nonfinite: rows with NaN or Inf. worst: largest F, -1 where
-    no row has one; worst_row. distortion: largest |sqrt(q/(q+eps)) - sqrt(q/(q+eps0))|.
+    no row has one; worst_row.
     """
 
     failing: Array
     nonfinite: Array
     worst: Array
     worst_row: Array
-    distortion: Array
 
     @classmethod
     def empty(cls, n: int) -> EpsilonTable:
         """Return the table of no rows."""
-        return cls(
-            np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1.0), np.full(n, -1, np.int64), np.zeros(n)
-        )
+        return cls(np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1.0), np.full(n, -1, np.int64))
 
     def merge(self, other: EpsilonTable) -> None:
         """Take in the table of other rows."""
@@ -81,7 +83,6 @@ class EpsilonTable:
         better &= other.worst_row >= 0
         self.worst = np.where(better, other.worst, self.worst)
         self.worst_row = np.where(better, other.worst_row, self.worst_row)
-        self.distortion = np.maximum(self.distortion, other.distortion)
 
 
 @dataclass
@@ -133,7 +134,7 @@ class Summary:
     def empty(cls, plan: Plan) -> Summary:
         """Return the summary of no rows."""
         size = 1 + len(plan.epsilons)
-        return cls(plan, InputSummary(), [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results])
+        return cls(plan, InputSummary(np.zeros(size)), [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results])
 
     def merge(self, other: Summary) -> None:
         """Take in the summary of other rows under the same plan."""

@@ -1,0 +1,255 @@
+"""The closed form in epsilon against kernels that are run element by element, for every epsilon.
+
+The exact norm is computed here, in 80-bit arithmetic, and that again is held against mpmath on some rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import mpmath
+import numpy as np
+import pytest
+
+import lnaudit
+from lnaudit.arithmetic import Workspace, quiet
+from lnaudit.engine import interpreter, numpy_engine
+from lnaudit.engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
+from lnaudit.engine.rows import Plan, RowStatistics
+from lnaudit.formats import FORMATS
+from lnaudit.kernels import get_kernel
+
+from .rows import KERNELS, REAL, WIDTHS, named_rows, real_rows
+
+EPSILONS = (0.0, 1e-14, 1e-12, 1e-8, 1e-5, 1e-3, 0.1, 10.0)
+MODEL_EPSILONS = (1e-5, 1e-12)
+VARIANTS = {
+    "layer": ("", "variance=one_pass", "variance=one_pass,clamp_negative=zero", "clamp_negative=zero-nan"),
+    "rms": ("", "clamp_negative=zero-nan"),
+}
+EXTENDED = np.finfo(np.longdouble).nmant >= 63
+needs_extended = pytest.mark.skipif(not EXTENDED, reason="longdouble is no wider than float64 on this machine")
+
+
+def specifications(norm: str) -> list[str]:
+    return [f"{kernel}:{variant}".rstrip(":") for kernel in KERNELS for variant in VARIANTS[norm]]
+
+
+def exact_norm(x: np.ndarray, epsilon: float, norm: str) -> np.ndarray:
+    """Return the exact core of rows in longdouble: centred, centred again, 0 for constant rows."""
+    v = x.astype(np.longdouble)
+    if norm == "layer":
+        v = v - v.mean(axis=1, keepdims=True)
+        v = v - v.mean(axis=1, keepdims=True)
+        v[(x == x[:, :1]).all(axis=1)] = 0
+    q = (v * v).mean(axis=1, keepdims=True)
+    w = q + np.longdouble(epsilon)
+    return np.where(w > 0, v / np.sqrt(np.where(w > 0, w, 1)), 0)
+
+
+def emulate(x: np.ndarray, name: str, kernel_name: str, norm: str) -> list[np.ndarray]:
+    """Return the core of rows, element by element, for each of EPSILONS."""
+    fmt, kernel, ws = FORMATS[name], get_kernel(kernel_name), Workspace()
+    h = np.ascontiguousarray(lnaudit.round_to(x, name).T)
+    with quiet():
+        centered = interpreter.center(h, h.max(axis=0), h.min(axis=0), fmt, kernel, norm == "rms", ws)
+        _, inverses = interpreter.inverse(centered.variance, EPSILONS, fmt, kernel)
+        v = centered.v.copy()
+        return [
+            interpreter.core(interpreter.normalize(v, inverse, fmt, kernel, ws), fmt, kernel, ws).T.copy()
+            for inverse in inverses
+        ]
+
+
+def plan_of(x: np.ndarray, name: str, norm: str, model_epsilon: float) -> Plan:
+    return Plan(
+        results=tuple((FORMATS[name], get_kernel(kernel)) for kernel in specifications(norm)),
+        norm=norm,
+        features=x.shape[1],
+        model_epsilon=model_epsilon,
+        epsilon=model_epsilon,
+    )
+
+
+@dataclass
+class Closed:
+    """The closed form of one kernel on some rows."""
+
+    statistics: RowStatistics
+    response: Response
+    E: list[np.ndarray]
+    F: np.ndarray
+    rounding: np.ndarray
+
+
+def closed_forms(x: np.ndarray, name: str, norm: str, model_epsilon: float) -> list[Closed]:
+    plan = plan_of(x, name, norm, model_epsilon)
+    found = []
+    with quiet():
+        rows = numpy_engine.analyse(x, 0, plan, Workspace())
+        for (fmt, kernel), stats in zip(plan.results, rows.kernels, strict=True):
+            response = respond(rows.input, stats, EPSILONS, fmt, kernel, 0)
+            found.append(
+                Closed(
+                    statistics=rows,
+                    response=response,
+                    E=[row_error(rows.input, stats, response, e, fmt)[i] for i, e in enumerate(EPSILONS)],
+                    F=row_error(rows.input, stats, response, model_epsilon, fmt),
+                    # the final rounding, and half of a subnormal step
+                    rounding=fmt.unit_roundoff * response.scale * np.sqrt(stats.A) + fmt.smallest_subnormal / 2,
+                )
+            )
+    return found
+
+
+def rms(values: np.ndarray) -> np.ndarray:
+    return np.sqrt((values.astype(np.longdouble) ** 2).mean(axis=1))
+
+
+def check(x: np.ndarray, name: str, norm: str, labels: list[str], model_epsilon: float) -> None:
+    """Compare E, F and the fate of every row for every kernel and epsilon."""
+    exact = [exact_norm(x, e, norm) for e in EPSILONS]
+    meant = exact_norm(x, model_epsilon, norm)
+    for kernel, closed in zip(specifications(norm), closed_forms(x, name, norm, model_epsilon), strict=True):
+        for i, (epsilon, core) in enumerate(zip(EPSILONS, emulate(x, name, kernel, norm), strict=True)):
+            where = f"{name} {kernel} {norm} d={x.shape[1]} epsilon={epsilon:g}"
+            finite = np.isfinite(core).all(axis=1)
+            np.testing.assert_array_equal(closed.response.nonfinite[i], ~finite, f"non-finite rows: {where} {labels}")
+            np.testing.assert_array_equal(
+                closed.response.zero[i], (core == 0).all(axis=1), f"all-zero rows: {where} {labels}"
+            )
+            assert np.isnan(closed.E[i][~finite]).all()
+            assert np.isnan(closed.F[i][~finite]).all()
+            # in the float64 format errors are 1e-16: the closed form of them is good to a part in a thousand
+            slack = 1e-9 if name != "float64" else 1e-19
+            with quiet():
+                for letter, found, goal in (("E", closed.E[i], exact[i]), ("F", closed.F[i], meant)):
+                    true = rms(core - goal)
+                    off = np.abs(true - found) - closed.rounding[i] - slack - 1e-3 * true * (name == "float64")
+                    bad = [labels[r] for r in np.flatnonzero(finite & ~(off <= 0))]
+                    assert not bad, (
+                        f"{letter}: {where}: {bad} {true[finite & ~(off <= 0)]} {found[finite & ~(off <= 0)]}"
+                    )
+
+
+@needs_extended
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_synthetic_rows(name: str, norm: str, width: int):
+    table = named_rows(name, width)
+    for model_epsilon in MODEL_EPSILONS:
+        check(np.array(list(table.values())), name, norm, list(table), model_epsilon)
+
+
+@needs_extended
+@pytest.mark.parametrize("source", REAL)
+@pytest.mark.parametrize("name", FORMATS)
+def test_real_rows(name: str, source: str):
+    x = real_rows(source)[: 40 if name != "float64" else 10]
+    check(x, name, "layer", [str(i) for i in range(len(x))], 1e-5)
+
+
+@needs_extended
+@pytest.mark.parametrize("name", FORMATS)
+def test_real_rows_without_centring(name: str):
+    x = real_rows("minilm-layer-0-output")[:10]
+    check(x, name, "rms", [str(i) for i in range(len(x))], 1e-12)
+
+
+@needs_extended
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_exact_norm_of_these_tests_against_mpmath(name: str, norm: str):
+    x = np.array(list(named_rows(name, 17).values()))
+    with mpmath.workprec(400):
+        for row, found in zip(x, exact_norm(x, 1e-5, norm), strict=True):
+            z = [mpmath.mpf(float(value)) for value in row]
+            mean = mpmath.fsum(z) / len(z) if norm == "layer" else 0
+            v = [value - mean for value in z]
+            rho = 1 / mpmath.sqrt(mpmath.fsum(a * a for a in v) / len(v) + mpmath.mpf(1e-5))
+            if (row == row[0]).all() and norm == "layer":
+                v = [mpmath.mpf(0)] * len(z)
+            for a, b in zip(v, found, strict=True):
+                high = float(b)
+                assert abs(a * rho - high - mpmath.mpf(float(b - np.longdouble(high)))) <= 2.0**-58 * (1 + abs(a * rho))
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("float16", "fused"), ("bfloat16", "native"), ("float32", "native")])
+def test_rows_that_the_cast_empties_lose_everything(name: str, kernel: str):
+    x = named_rows(name, 100)["emptied by the cast"][None]
+    assert len(np.unique(lnaudit.round_to(x, name))) == 1
+    closed = closed_forms(x, name, "layer", 1e-14)[specifications("layer").index(kernel)]
+    at = EPSILONS.index(1e-14)
+    # at this epsilon the exact row has mean square 1, the emulated one is 0
+    assert closed.E[at][0] == pytest.approx(1.0, abs=1e-14)
+    assert closed.F[at][0] == pytest.approx(1.0, abs=1e-14)
+    assert closed.response.zero[at][0]
+
+
+def test_the_largest_cancellation_of_the_first_form():
+    # design 4: q = 1e4, epsilon = 1e-14 would give 0 instead of 1
+    x = 1e6 + 100 * np.where(np.arange(64) % 2, 1.0, -1.0)[None]
+    assert len(np.unique(lnaudit.round_to(x, "bfloat16"))) == 1
+    closed = closed_forms(x, "bfloat16", "layer", 1e-14)[specifications("layer").index("native")]
+    assert closed.statistics.input.variance[0] == 1e4
+    assert closed.E[EPSILONS.index(1e-14)][0] == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_scale_error_and_residual_make_up_the_error(name: str, norm: str):
+    """r_hat v_hat - rho v splits into a part along v and one across it."""
+    x = np.array([named_rows(name, 100)[key] for key in ("normal", "offset 5 spread 1e-3", "outlier 3000")])
+    for kernel, closed in zip(specifications(norm), closed_forms(x, name, norm, 1e-5), strict=True):
+        rows, stats = closed.statistics.input, closed.statistics.kernels[specifications(norm).index(kernel)]
+        core = emulate(x, name, kernel, norm)[EPSILONS.index(1e-5)].astype(np.longdouble)
+        exact = exact_norm(x, 1e-5, norm)
+        with quiet():
+            shared = scale_error(rows, stats, closed.response, 1e-5)[EPSILONS.index(1e-5)]
+            true = (core * exact).mean(axis=1) / (exact**2).mean(axis=1) - 1
+            # rounding of the core adds at most a unit roundoff of its size
+            size = closed.rounding[EPSILONS.index(1e-5)] / normalized_scale(rows, 1e-5) + 1e-15
+            finite = np.isfinite(core).all(axis=1)
+        assert (np.abs(shared - true)[finite] <= size[finite]).all(), kernel
+
+
+def test_scale_error_of_constant_rows_is_zero():
+    x = np.full((1, 8), 5.0)
+    closed = closed_forms(x, "float16", "layer", 1e-5)[0]
+    with quiet():
+        shared = scale_error(closed.statistics.input, closed.statistics.kernels[0], closed.response, 1e-5)
+    assert shared[EPSILONS.index(1e-5)][0] == 0
+
+
+@needs_extended
+@pytest.mark.parametrize("k", [-9, -1, 3, 14])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_prescaled_rows(name: str, k: int):
+    """A kernel that is given x * 2^k with its own epsilon is measured against the norm of x."""
+    table = {key: row for key, row in named_rows(name, 17).items() if "overflow" not in key}
+    x, labels = np.array(list(table.values())), list(table)
+    plan = replace(plan_of(x, name, "layer", 1e-5), prescale=k)
+    meant = exact_norm(x, 1e-5, "layer")
+    with quiet():
+        rows = numpy_engine.analyse(x, 0, plan, Workspace())
+        for (fmt, kernel), stats in zip(plan.results, rows.kernels, strict=True):
+            response = respond(rows.input, stats, EPSILONS, fmt, kernel, k)
+            F = row_error(rows.input, stats, response, 1e-5, fmt)
+            for i, core in enumerate(emulate(np.ldexp(x, k), name, kernel.name, "layer")):
+                finite = np.isfinite(core).all(axis=1)
+                np.testing.assert_array_equal(response.nonfinite[i], ~finite)
+                true = rms(core - meant)[finite]
+                allowed = fmt.unit_roundoff * response.scale[i] * np.sqrt(stats.A) + fmt.smallest_subnormal / 2 + 1e-9
+                assert (np.abs(true - F[i][finite]) <= allowed[finite]).all(), (kernel.name, EPSILONS[i], labels)
+
+
+def test_the_reported_error_is_the_element_by_element_one():
+    x = real_rows("minilm-embeddings")[:8]
+    exact = exact_norm(x, 1e-5, "layer")
+    for name in ("float16", "bfloat16", "float32"):
+        report = lnaudit.audit(x, formats=name, kernels="fused")
+        core = lnaudit.layer_norm(x, format=name, kernel="fused")
+        error = rms(core - exact)
+        assert report.sites[0].results[0].error["max"] == pytest.approx(float(error.max()), rel=1e-6)
+        assert report.sites[0].results[0].error["max_row"] == int(error.argmax())
