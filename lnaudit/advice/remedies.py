@@ -14,7 +14,9 @@ from ..kernels import KERNELS, LADDER, Kernel
 from ..site import Rows
 from ..summarize import summarize, summarize_rows
 from ..summary import Summary
-from .window import Choice, candidates, recommend
+from ..wording import epsilon as epsilon_text
+from ..wording import percent
+from .window import Choice, candidates, distortion, recommend
 
 Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
@@ -125,7 +127,11 @@ def _other_epsilon(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, 
     if choice.epsilon is None or choice.reason == "keeps":
         return None
     trial = trials.run(fmt, kernel, epsilon=choice.epsilon)
-    return trials.offer(ills, "epsilon", f"epsilon {_short(choice.epsilon)}", trial, epsilon=choice.epsilon)
+    median, worst = distortion(trial, choice.epsilon)["p50"], float(trial.input.distortion[0])
+    detail = f"epsilon {epsilon_text(choice.epsilon)}"
+    if median is not None:
+        detail += f": moves rows by {percent(median)} of the normalized scale (median), {percent(worst)} (worst)"
+    return trials.offer(ills, "epsilon", detail, trial, epsilon=choice.epsilon)
 
 
 def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
@@ -154,8 +160,8 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
         trial = trials.run(fmt, kernel, epsilon=choice.epsilon, prescale=k)
         effective = float(np.ldexp(choice.epsilon, -2 * k))
         detail = (
-            f"scale the input by 2^{k}, with epsilon {_short(choice.epsilon)} on the scaled rows "
-            f"(acts as {_short(effective)})"
+            f"scale the input by 2^{k}, with epsilon {epsilon_text(choice.epsilon)} on the scaled rows "
+            f"(acts as {epsilon_text(effective)})"
         )
         values = {"k": k, "epsilon": choice.epsilon, "effective_epsilon": effective}
         return trials.offer(ills, "prescale", detail, trial, **values)
@@ -196,8 +202,3 @@ def _best(offers: list[Offer | None], ills: Codes) -> Offer | None:
     if "error" in ills.values():
         return made[0] if made else None
     return max(made, key=lambda offer: len(offer.cures), default=None)
-
-
-def _short(epsilon: float) -> str:
-    mantissa, _, exponent = f"{epsilon:.3g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa

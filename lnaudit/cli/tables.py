@@ -12,7 +12,7 @@ from ..errors import LnauditError
 def formats() -> None:
     """List the formats with their constants."""
     from ..formats import FORMATS
-    from ..rules.base import short
+    from ..wording import short
     from .scan import write_out
 
     lines = [f"{'format':10}{'bits':>5}{'unit roundoff':>15}{'smallest':>10}{'normal from':>13}{'max':>9}  also"]

@@ -99,7 +99,7 @@ def row_error(rows: InputStatistics, stats: KernelStatistics, response: Response
     if fmt is FORMATS["float64"]:
         difference += response.scale_low - rho_low
     # difference^2 q + 2 difference r S + r^2 D, in the order of Horner
-    squared = difference * q
+    squared: Array = difference * q
     squared += (2 * stats.S) * r
     squared *= difference
     squared += r * r * stats.D

@@ -18,7 +18,7 @@ TEXTBOOK: tuple[Kernel, ...] = (
     ),
     Kernel(
         name="decomposed",
-        stands_for="an exported graph run op by op: reductions in float32, every tensor between them stored in T",
+        stands_for="an exported graph run op by op, reductions in float32 and every tensor between them in T",
         source="ONNX exporters up to opset 16: ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add",
         sum="float32",
         square_sum="float32",
@@ -38,7 +38,7 @@ TEXTBOOK: tuple[Kernel, ...] = (
     ),
     Kernel(
         name="fused",
-        stands_for="a good fused kernel: float32 inside, rounded to T once",
+        stands_for="a good fused kernel, float32 inside and rounded to T once",
         source="Triton tutorial 05, TransformerEngine ln_fwd_kernels.cuh, PyTorch layer_norm_kernel.cu",
         sum="float32",
         square_sum="float32",

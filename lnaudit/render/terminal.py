@@ -6,7 +6,7 @@ import re
 
 from ..findings import Finding
 from ..report import Report, SiteReport
-from .numbers import counted
+from ..wording import counted
 from .style import DEFAULT_STYLE, Style, bound, verdict_word
 from .terminal_matrix import matrix_lines
 from .terminal_model import epsilon_lines, what_to_do_lines

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
+from .. import wording
 from ..findings import Finding
 from ..report import ConstantCost, Remedy, Result, SiteReport
+from ..wording import counted
 from . import numbers
-from .numbers import counted
 from .style import Style, bound, joined, unbound
 
 _HEAD = "  "
@@ -21,23 +23,24 @@ Key = tuple[str | None, str | None]
 
 
 def finding_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> list[str]:
-    """Return the paragraphs of a site's findings, which come worst first; remedies stand once a format and kernel."""
+    """Return the paragraphs of a site's findings, which come worst first, each with the remedies that cure it."""
     results: dict[Key, Result] = {(r.format, r.kernel): r for r in site.results}
-    helped: set[Key] = set()
+    told: set[Key] = set()
     lines: list[str] = []
     for group in _same_text(findings):
         lines += [""] if lines else []
         keys = list(dict.fromkeys((f.format, f.kernel) for f in group))
-        new = [results[key] for key in keys if key in results and key not in helped]
-        helped.update(keys)
+        concerned = [results[key] for key in keys if key in results]
         lines += _paragraph(group[0], keys, style)
-        help_lines = _per_result(new, lambda r: _help(r, style), len(keys), style)
-        if not any(r.remedies for r in new) and group[0].remedy and (new or keys == [(None, None)]):
-            help_lines += style.wrap(f"What to do: {style.safe(group[0].remedy)}", _BODY, _BODY)
-        lines += help_lines
+        if group[0].severity != "note" and concerned:
+            help_ = partial(_help, code=group[0].code, style=style)
+            lines += _per_result(concerned, help_, len(keys), style)
+        elif group[0].remedy and not concerned:
+            lines += style.wrap(f"What to do: {style.safe(group[0].remedy)}.", _BODY, _BODY)
         if group[0].code in _ABOUT_EPSILON:
-            told = [results[key] for key in keys if key in results]
-            lines += _per_result(told, lambda r: _constants(r, style), len(keys), style)
+            new = [r for r in concerned if (r.format, r.kernel) not in told]
+            told.update(keys)
+            lines += _per_result(new, lambda r: _constants(r, style), len(keys), style)
     return lines
 
 
@@ -87,17 +90,16 @@ def _per_result(
     return lines
 
 
-def _help(result: Result, style: Style) -> list[str]:
-    none = result.recommendation.epsilon is None
-    lowest, highest = numbers.epsilon(numbers.LOWEST_TRIED), numbers.epsilon(numbers.HIGHEST_TRIED)
+def _help(result: Result, code: str, style: Style) -> list[str]:
+    """Say what cures a finding, and whether another epsilon could."""
+    remedies = [remedy for remedy in result.remedies if code in remedy.cures]
+    none = result.recommendation.epsilon is None and result.verdict == "fail"
+    lowest, highest = wording.epsilon(numbers.LOWEST_TRIED), wording.epsilon(numbers.HIGHEST_TRIED)
     useless = f"No epsilon from {lowest} to {highest} helps."
-    if not result.remedies:
-        return style.wrap(useless, _BODY, _BODY) if none else []
-    header = f"What {'does' if none else 'helps'}{_rerun(result.remedies)}:"
-    return [
-        *style.wrap(f"{useless} {header}" if none else header, _BODY, _BODY),
-        *_items(result.remedies, style),
-    ]
+    if not remedies:
+        return style.wrap(f"{useless if none else ''} Nothing that was tried cures it.".strip(), _BODY, _BODY)
+    header = f"What {'does' if none else 'helps'}{_rerun(remedies)}:"
+    return [*style.wrap(f"{useless} {header}" if none else header, _BODY, _BODY), *_items(remedies, style)]
 
 
 def _rerun(remedies: Sequence[Remedy]) -> str:
@@ -113,7 +115,7 @@ def _rerun(remedies: Sequence[Remedy]) -> str:
 def _items(remedies: Sequence[Remedy], style: Style) -> list[str]:
     """Number the remedies; what each would cost stands right-aligned in one column."""
     details = [style.safe(remedy.detail) for remedy in remedies]
-    costs = [f"error max {numbers.error(r.error_max)}" if r.verified else "not verified" for r in remedies]
+    costs = [f"error max {wording.short(r.error_max)}" if r.verified else "not verified" for r in remedies]
     longest = max(len(f"{_ITEM}{i}. {d}    {c}") for i, (d, c) in enumerate(zip(details, costs, strict=True), 1))
     edge = min(style.text_columns, longest)
     room = edge - max(map(len, costs)) - 2
@@ -131,12 +133,12 @@ def _items(remedies: Sequence[Remedy], style: Style) -> list[str]:
 def _constants(result: Result, style: Style) -> list[str]:
     """Say in one sentence what the epsilons in circulation would do to these rows, if any epsilon could."""
     constants = result.constants if result.recommendation.epsilon is not None else []
-    lost = [numbers.epsilon(c.epsilon) for c in constants if c.held == 0]
+    lost = [wording.epsilon(c.epsilon) for c in constants if c.held == 0]
     parts = [f"{joined(lost)} become{'s' * (len(lost) == 1)} 0"] if lost else []
     failing: dict[int, list[str]] = {}
     for c in constants:
         if c.held != 0 and c.failing_rows:
-            failing.setdefault(c.failing_rows, []).append(numbers.epsilon(c.epsilon))
+            failing.setdefault(c.failing_rows, []).append(wording.epsilon(c.epsilon))
     parts += [f"{joined(e)} fail{'s' * (len(e) == 1)} {counted(rows, 'row')}" for rows, e in failing.items()]
     parts += _costs([c for c in constants if c.held != 0 and not c.failing_rows])
     return style.wrap(f"Constants in use, on these rows: {'; '.join(parts)}.", _BODY, _BODY) if parts else []
@@ -144,10 +146,10 @@ def _constants(result: Result, style: Style) -> list[str]:
 
 def _costs(constants: Sequence[ConstantCost]) -> list[str]:
     """Say how far each constant moves the rows away from the output that the model means."""
-    known = [(numbers.epsilon(c.epsilon), c.distortion_max) for c in constants if c.distortion_max is not None]
+    known = [(wording.epsilon(c.epsilon), c.distortion_max) for c in constants if c.distortion_max is not None]
     free = [text for text, cost in known if cost < _FREE]
-    dear = [f"{text} by up to {numbers.percent(cost)}" for text, cost in known if cost >= _FREE]
-    parts = [f"{joined(free)} move{'s' * (len(free) == 1)} no row by {numbers.percent(_FREE)}"] if free else []
+    dear = [f"{text} by up to {wording.percent(cost)}" for text, cost in known if cost >= _FREE]
+    parts = [f"{joined(free)} move{'s' * (len(free) == 1)} no row by {wording.percent(_FREE)}"] if free else []
     if dear:
         parts.append(", ".join([dear[0].replace(" by ", " moves a row by ", 1), *dear[1:]]))
     return [*parts[:-1], f"{parts[-1]} of the normalized scale"] if parts else []

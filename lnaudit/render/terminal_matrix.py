@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..report import Report, SiteReport
-from .numbers import count
+from ..wording import count
 from .style import Style, bound, verdict_word
 
 Key = tuple[str, str]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..findings import SEVERITIES, Finding
+from .. import wording
+from ..findings import Finding
 from ..report import ModelEpsilon, Remedy, Report, Result, SiteReport
 from . import numbers
 from .style import DEFAULT_WIDTH, Style, bound, joined
@@ -30,8 +31,8 @@ class _Advice:
         """What sites must have in common to share a line; None if this line is the site's own."""
         if self.remedy is None or self.remedy.kind != "epsilon":
             return None
-        to = numbers.epsilon(self.result.recommendation.epsilon)
-        return (self.result.format, self.result.kernel, numbers.epsilon(self.site.epsilon), to, self.finding.code)
+        to = wording.epsilon(self.result.recommendation.epsilon)
+        return (self.result.format, self.result.kernel, wording.epsilon(self.site.epsilon), to, self.finding.code)
 
 
 def what_to_do_lines(report: Report, style: Style) -> list[str]:
@@ -72,11 +73,11 @@ def _tally(site: SiteReport, verdict: str) -> int:
 def _advices(site: SiteReport, findings: list[Finding]) -> list[_Advice]:
     advices = []
     for result in site.results:
-        mine = [f for f in findings if (f.site, f.format, f.kernel) == (site.name, result.format, result.kernel)]
-        if result.verdict != "pass" and mine:
-            finding = min(mine, key=lambda f: (SEVERITIES.index(f.severity), f.latent))
-            remedy = next((remedy for remedy in result.remedies if remedy.verified), None)
-            advices.append(_Advice(site=site, result=result, finding=finding, remedy=remedy))
+        for finding in findings:
+            concerned = (finding.site, finding.format, finding.kernel) == (site.name, result.format, result.kernel)
+            if concerned and finding.severity != "note":
+                remedy = next((r for r in result.remedies if finding.code in r.cures), None)
+                advices.append(_Advice(site=site, result=result, finding=finding, remedy=remedy))
     return advices
 
 
@@ -99,8 +100,8 @@ def _short(remedy: Remedy | None) -> str:
 
 def _shared_entry(group: list[_Advice]) -> tuple[str, list[str]]:
     first = group[0]
-    label = f"{len(group)} sites with epsilon {numbers.epsilon(first.site.epsilon)}"
-    to = numbers.epsilon(first.result.recommendation.epsilon)
+    label = f"{len(group)} sites with epsilon {wording.epsilon(first.site.epsilon)}"
+    to = wording.epsilon(first.result.recommendation.epsilon)
     what = f"{first.result.format} {first.result.kernel}, {first.finding.name}"
     return label, [f"{what}: {to} serves {'both' if len(group) == 2 else f'all {len(group)}'}"]
 
@@ -108,7 +109,7 @@ def _shared_entry(group: list[_Advice]) -> tuple[str, list[str]]:
 def _epsilon_group(group: list[ModelEpsilon], sites: int, style: Style) -> list[str]:
     model_epsilon, count = group[0].model_epsilon, group[0].site_count
     which = f"all {count} sites" if count == sites else f"the {count} sites with epsilon"
-    title = f"One epsilon for {which}" + (f" {numbers.epsilon(model_epsilon)}" if count != sites else "")
+    title = f"One epsilon for {which}" + (f" {wording.epsilon(model_epsilon)}" if count != sites else "")
     keepers = [entry for entry in group if _keeps(entry)]
     alone = group if len(keepers) < 2 else [entry for entry in group if not _keeps(entry)]
     entries = [(f"{e.format} {e.kernel}", [_epsilon_text(e, style.safe)]) for e in alone]
@@ -118,12 +119,12 @@ def _epsilon_group(group: list[ModelEpsilon], sites: int, style: Style) -> list[
 
 
 def _keeps(entry: ModelEpsilon) -> bool:
-    return entry.epsilon is not None and numbers.epsilon(entry.epsilon) == numbers.epsilon(entry.model_epsilon)
+    return entry.epsilon is not None and wording.epsilon(entry.epsilon) == wording.epsilon(entry.model_epsilon)
 
 
 def _epsilon_text(entry: ModelEpsilon, safe: Callable[[str], str]) -> str:
     if _keeps(entry):
-        return f"keep {numbers.epsilon(entry.model_epsilon)}"
+        return f"keep {wording.epsilon(entry.model_epsilon)}"
     names = [safe(name) for name in entry.sites[:_NAMED_SITES]]
     if len(entry.sites) > len(names):
         names.append(f"{len(entry.sites) - len(names)} more")
@@ -131,7 +132,7 @@ def _epsilon_text(entry: ModelEpsilon, safe: Callable[[str], str]) -> str:
     if entry.epsilon is None:
         return f"none fits them all{f' ({by})' if by else ''}"
     fits = f"fits {numbers.epsilon_range(entry.lower, entry.upper)}"
-    return f"{numbers.epsilon(entry.epsilon)}   ({'; '.join(filter(None, (fits, by)))})"
+    return f"{wording.epsilon(entry.epsilon)}   ({'; '.join(filter(None, (fits, by)))})"
 
 
 def _two_columns(entries: list[tuple[str, list[str]]], style: Style) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import wording
 from ..findings import SEVERITIES, Finding
 from ..report import Report, SiteReport
+from ..wording import counted
 from . import numbers
-from .numbers import counted
 from .style import Style, joined
 from .terminal_findings import finding_lines
 from .terminal_table import choose_layout, table_lines
@@ -63,14 +64,14 @@ def _packed(sentences: Sequence[str], style: Style) -> list[str]:
 
 
 def _tried() -> str:
-    return f"{numbers.epsilon(numbers.LOWEST_TRIED)} to {numbers.epsilon(numbers.HIGHEST_TRIED)}"
+    return f"{wording.epsilon(numbers.LOWEST_TRIED)} to {wording.epsilon(numbers.HIGHEST_TRIED)}"
 
 
 def _limit(report: Report) -> str:
     tolerance = report.config.get("tolerance")
     if isinstance(tolerance, dict):
-        return "; limit " + ", ".join(f"{numbers.error(limit)} ({fmt})" for fmt, limit in tolerance.items())
-    return f"; limit {numbers.error(tolerance)}" if isinstance(tolerance, float | int) else ""
+        return "; limit " + ", ".join(f"{wording.short(limit)} ({fmt})" for fmt, limit in tolerance.items())
+    return f"; limit {wording.short(tolerance)}" if isinstance(tolerance, float | int) else ""
 
 
 def _header(site: SiteReport, style: Style) -> list[str]:
@@ -90,7 +91,7 @@ def _assumed(site: SiteReport) -> str:
     options = [_OPTIONS.get(name, f"--{name}") for name in site.overridden]
     override = f"; {joined(options)} override{'s' * (len(options) == 1)} the manifest" if options else ""
     size = f"{counted(site.rows, 'row')} x {counted(site.features, 'feature')}, {site.dtype}"
-    epsilon = f"epsilon {numbers.epsilon(site.epsilon)} ({source})"
+    epsilon = f"epsilon {wording.epsilon(site.epsilon)} ({source})"
     return f"{NORMS.get(site.norm, site.norm)} over {where}: {size}; {epsilon}{override}"
 
 
@@ -108,7 +109,7 @@ def _input(figures: dict[str, Any], norm: str) -> str:
         (zero, counted(zero, "zero row")),
         (
             constant if norm != "rms" else 0,
-            counted(constant, "constant row") + (f" ({numbers.count(zero)} of them zero)" if zero else ""),
+            counted(constant, "constant row") + (f" ({wording.count(zero)} of them zero)" if zero else ""),
         ),
     ]
     said = [text for amount, text in parts if amount]
@@ -117,7 +118,7 @@ def _input(figures: dict[str, Any], norm: str) -> str:
         if not zero and not constant:
             said.append("no zero rows" if norm == "rms" else "no zero or constant rows")
     if figures.get("max_abs") is not None:
-        said.append(f"max |x| {numbers.magnitude(figures['max_abs'])}")
+        said.append(f"max |x| {wording.magnitude(figures['max_abs'])}")
     return f"input: {', '.join(said)}"
 
 
@@ -133,8 +134,8 @@ def _variance(site: SiteReport) -> str:
         if not site.input.get("finite_rows"):
             return f"{what}: no row is finite"
         return f"{what}: every {'finite ' * (site.input['finite_rows'] < site.rows)}row is {_degenerate(site.norm)}"
-    figures = ", ".join(f"{key} {numbers.magnitude(site.variance.get(key))}" for key in ("min", "p01", "p50", "max"))
-    least = numbers.exact_ratio(site.collapse_ratio.get("min"))
+    figures = ", ".join(f"{key} {wording.magnitude(site.variance.get(key))}" for key in ("min", "p01", "p50", "max"))
+    least = wording.exact_ratio(site.collapse_ratio.get("min"))
     rows = site.epsilon_dominated_rows
     dominated = f"; q < eps in {counted(rows, 'row')}" if rows else ""
     return f"{what}: {figures}; collapse ratio q/(q+eps): min {least}{dominated}"

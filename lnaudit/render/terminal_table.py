@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from .. import wording
 from ..report import Result
 from . import numbers
 from .style import Style, bound, verdict_word
@@ -32,7 +33,7 @@ VERDICT = Column(title="", text=lambda r: verdict_word(r.verdict), left=True)
 KERNEL = Column(title="kernel", text=lambda r: r.kernel, left=True)
 RATIO = Column(
     title="ratio min/p50",
-    text=lambda r: numbers.pair(numbers.ratio(r.collapse_ratio.get("min")), numbers.ratio(r.collapse_ratio.get("p50"))),
+    text=lambda r: wording.pair(wording.ratio(r.collapse_ratio.get("min")), wording.ratio(r.collapse_ratio.get("p50"))),
     leaves=1,
     short="ratio",
 )
@@ -40,13 +41,13 @@ COLUMNS = (
     VERDICT,
     Column(title="format", text=lambda r: r.format, left=True),
     KERNEL,
-    Column(title="NaN/Inf", text=lambda r: numbers.count(r.nonfinite_rows)),
-    Column(title="all-zero", text=lambda r: numbers.count(r.collapsed_rows)),
-    Column(title="var=0", text=lambda r: numbers.count(r.variance_zero_rows), leaves=2),
+    Column(title="NaN/Inf", text=lambda r: wording.count(r.nonfinite_rows)),
+    Column(title="all-zero", text=lambda r: wording.count(r.collapsed_rows)),
+    Column(title="var=0", text=lambda r: wording.count(r.variance_zero_rows), leaves=2),
     RATIO,
     Column(
         title="error p50/max",
-        text=lambda r: numbers.pair(numbers.error(r.error.get("p50")), numbers.error(r.error.get("max"))),
+        text=lambda r: wording.pair(wording.short(r.error.get("p50")), wording.short(r.error.get("max"))),
     ),
     Column(title="safe epsilon", text=lambda r: numbers.epsilon_range(r.recommendation.lower, r.recommendation.upper)),
     Column(title="use", text=lambda r: numbers.advice(r.recommendation)),

@@ -121,25 +121,3 @@ def _found(scope: type, facts: Any) -> list[tuple[Rule, dict[str, Any]]]:
 
 def _sorted(findings: Any) -> list[Finding]:
     return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.latent, f.code))
-
-
-def share(rows: int, total: int) -> str:
-    """Say how many of how many rows."""
-    return f"{rows:,} of {total:,} rows"
-
-
-def short(value: float | None) -> str:
-    """Print a number with two significant digits, exponents without padding."""
-    if value is None:
-        return "-"
-    mantissa, _, exponent = f"{value:.2g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
-
-
-def short_epsilon(value: float) -> str:
-    """Print an epsilon as it is written in configs: 1e-5, not 1e-05."""
-    mantissa, _, exponent = f"{value:.6g}".partition("e")
-    if not exponent and 0 < abs(value) < 0.01:
-        mantissa, _, exponent = f"{value:.5e}".partition("e")
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import ResultFacts, rule, share, short
+from ..wording import share, short
+from .base import ResultFacts, rule
 
 UNDERFLOW_SHARE = 0.01
 

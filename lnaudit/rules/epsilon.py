@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import wording
 from ..advice.window import GRID, held, left_on_zero_row
-from .base import ResultFacts, rule, share, short, short_epsilon
+from ..wording import share, short
+from .base import ResultFacts, rule
+
+HARDLY_BETTER = 0.9  # of the error at the model's epsilon: not worth a word
 
 
 @rule("LN301", "epsilon-rounds-to-zero", ResultFacts)
@@ -26,7 +30,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
     how = (
         "At epsilon 0 a row without spread is 0/0."
         if epsilon == 0
-        else f"{short_epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is "
+        else f"{wording.epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is "
         f"{short(place.smallest_subnormal)}."
     )
     if rows:
@@ -65,13 +69,14 @@ def epsilon_subnormal(facts: ResultFacts) -> dict[str, Any] | None:
         return None
     stage = facts.kernel.stages(facts.fmt).epsilon
     message = (
-        f"{short_epsilon(facts.epsilon)} is a subnormal number in {stage.name}; hardware that flushes those makes it 0."
+        f"{wording.epsilon(facts.epsilon)} is a subnormal number in {stage.name}; hardware that flushes those "
+        "makes it 0."
     )
     robust = facts.choice.robust if facts.choice is not None else None
     if robust is not None:
         plan = facts.site.summary.plan
         cost = float(facts.site.input.distortion[(plan.epsilon, *plan.epsilons).index(robust)])
-        message += f" {short_epsilon(robust)} is immune, and no row would change by more than {short(100 * cost)} %."
+        message += f" {wording.epsilon(robust)} is immune, and no row would change by more than {short(100 * cost)} %."
     return {
         "severity": "note",
         "latent": True,
@@ -79,7 +84,7 @@ def epsilon_subnormal(facts: ResultFacts) -> dict[str, Any] | None:
         "message": message,
         "measured": value,
         "limit": stage.smallest_normal,
-        "remedy": f"epsilon {short_epsilon(robust)}" if robust is not None else "",
+        "remedy": f"epsilon {wording.epsilon(robust)}" if robust is not None else "",
     }
 
 
@@ -94,9 +99,12 @@ def no_safe_epsilon(facts: ResultFacts) -> dict[str, Any] | None:
     choice = facts.choice
     if choice is None or choice.epsilon is not None or not facts.result.error_codes:
         return None
-    message = f"Tried {short_epsilon(GRID[0])} to {short_epsilon(GRID[-1])}; what stands in the way: {choice.reason}."
+    message = (
+        f"Tried {wording.epsilon(GRID[0])} to {wording.epsilon(GRID[-1])}; what stands in the way: {choice.reason}."
+    )
     if choice.best_effort is not None:
-        at = (facts.site.summary.plan.epsilon, *facts.site.summary.plan.epsilons).index(choice.best_effort)
-        worst = float(facts.result.table.worst[at])
-        message += f" The least bad is {short_epsilon(choice.best_effort)}, with an error of {short(worst)}: no advice."
+        plan, worst = facts.site.summary.plan, facts.result.table.worst
+        least = float(worst[(plan.epsilon, *plan.epsilons).index(choice.best_effort)])
+        if not least >= HARDLY_BETTER * worst[0]:
+            message += f" The least bad is {wording.epsilon(choice.best_effort)}, with an error of {short(least)}."
     return {"severity": "note", "title": "no epsilon is safe", "message": message}

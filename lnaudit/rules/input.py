@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import SiteFacts, rule, share, short, short_epsilon
+from .. import wording
+from ..wording import share, short
+from .base import SiteFacts, rule
 
 DOMINATED_SHARE = 0.01
 
@@ -154,7 +156,7 @@ def epsilon_dominates_variance(facts: SiteFacts) -> dict[str, Any] | None:
     return {
         "severity": "warning",
         "title": f"variance below epsilon in {rows:,} of {varying:,} non-constant rows",
-        "message": f"Variances go down to {short(smallest)}, epsilon is {short_epsilon(plan.model_epsilon)}: there "
+        "message": f"Variances go down to {short(smallest)}, epsilon is {wording.epsilon(plan.model_epsilon)}: there "
         "epsilon, not the data, sets the scale of the output. Another epsilon is another model.",
         "rows": rows,
         "row": facts.input.extremes.row("-variance"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..formats import Format
-from .base import ResultFacts, rule, share, short
+from ..wording import share, short
+from .base import ResultFacts, rule
 
 HALF_RANGE = 0.5
 
@@ -33,7 +34,11 @@ def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float |
         if largest is not None:
             return f"{v}^2 reaches {short(largest**2)}, {_end(at.square)}", largest**2, at.square.max
     if name == "variance" and q * d > at.square_sum.max:
-        return f"the sum of {d:,} squares reaches {short(q * d)}, {_end(at.square_sum)}", q * d, at.square_sum.max
+        return (
+            f"the sum of {d:,} squares reaches {short(q * d)}, {_end(at.square_sum)}",
+            q * d,
+            at.square_sum.max,
+        )
     if name == "variance":
         return f"the variance reaches {short(q)}, {_end(at.variance)}", q, at.variance.max
     return f"first bad operation: {name}", None, None

@@ -1,0 +1,94 @@
+"""Numbers in words and messages as people write them: 1e-5, 5.1e-4, 0.998, 153,728."""
+
+from __future__ import annotations
+
+import math
+import re
+
+SAME = 1e-6  # relative: float32 literals of a decimal epsilon
+_NEGLIGIBLE = 1e-12
+_EXPONENT = re.compile(r"e([+-])0*(\d+)$")
+
+
+def epsilon(value: float | None) -> str:
+    """Write an epsilon with the fewest digits that give it back within 1e-6."""
+    if value is None or value == 0 or not math.isfinite(value):
+        return _special(value)
+    text = next(t for t in (f"{value:.{n}e}" for n in range(17)) if math.isclose(float(t), value, rel_tol=SAME))
+    return _tidy(text) if abs(value) < 0.099 else _tidy(f"{float(text):.15g}")
+
+
+def short(value: float | None) -> str:
+    """Write a figure with two significant digits, one where it is far below any limit."""
+    if value is None or value == 0 or not math.isfinite(value):
+        return _special(value)
+    size = abs(value)
+    if size < _NEGLIGIBLE:
+        return _tidy(f"{value:.0e}")
+    if size < 0.00995 or size >= 9999.5:
+        return _tidy(f"{value:.1e}")
+    return f"{value:.0f}" if size >= 99.5 else f"{value:.2g}"
+
+
+def ratio(value: float | None) -> str:
+    """Write an emulated collapse ratio with three decimals."""
+    if value is None or value == 0 or not math.isfinite(value):
+        return _special(value)
+    return _tidy(f"{value:.1e}") if abs(value) < 0.00995 else f"{value:.3f}"
+
+
+def exact_ratio(value: float | None) -> str:
+    """Write an exact collapse ratio; close to 1, what is missing is what matters."""
+    if value is None or value == 0 or not math.isfinite(value):
+        return _special(value)
+    if value < 0.99:
+        return magnitude(value)
+    text = f"{value:.5g}"
+    return text if value == 1 or text != "1" else "1.0000"
+
+
+def magnitude(value: float | None) -> str:
+    """Write a size with three significant digits."""
+    if value is None or value == 0 or not math.isfinite(value):
+        return _special(value)
+    return _tidy(f"{value:.2e}") if abs(value) < 0.000995 else _tidy(f"{value:.3g}")
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage with two significant digits."""
+    number = 100 * share
+    return f"{number:.2g} %" if 1e-3 <= number < 99.5 else f"{short(number)} %"
+
+
+def count(number: int | None) -> str:
+    """Write a count, with separators where the eye needs them; "-" if it was not counted."""
+    if number is None:
+        return "-"
+    return f"{number:,}" if number >= 10_000 else str(number)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Write a count with its noun: 1 row, 3 rows."""
+    return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
+def share(rows: int, total: int) -> str:
+    """Write how many of how many rows: 3 of 600 rows."""
+    return f"{count(rows)} of {counted(total, 'row')}"
+
+
+def pair(first: str, second: str) -> str:
+    """Write two figures of one column."""
+    return first if first == second == "-" else f"{first}/{second}"
+
+
+def _special(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0"
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def _tidy(text: str) -> str:
+    return _EXPONENT.sub(lambda m: f"e{'-' * (m[1] == '-')}{m[2]}", text)
