@@ -158,13 +158,14 @@ def _collapsed(name: str) -> tuple[SiteReport, list[Finding]]:
     """A site that float16 native turns into zeros."""
     prescale = "scale the input by 2^-4, with epsilon 1e-4 on the scaled rows"
     remedies = [
-        Remedy(kind="prescale", detail=prescale, verified="all-rows", error_max=8.3e-4, rows=600),
+        Remedy(kind="prescale", detail=prescale, verified="all-rows", error_max=8.3e-4, rows=600, cures=["LN104"]),
         Remedy(
             kind="kernel",
             detail="kernel stored-stats: square and sum in float32",
             verified="all-rows",
             error_max=9.34e-4,
             rows=600,
+            cures=["LN104"],
             values={"kernel": "stored-stats"},
         ),
         Remedy(
@@ -173,6 +174,7 @@ def _collapsed(name: str) -> tuple[SiteReport, list[Finding]]:
             verified="all-rows",
             error_max=6.9e-3,
             rows=600,
+            cures=["LN104"],
         ),
     ]
     bad = result(
@@ -223,6 +225,7 @@ def _lost(name: str) -> tuple[SiteReport, list[Finding]]:
             verified="witness-rows",
             error_max=9.7e-4,
             rows=64,
+            cures=["LN301"],
             values={"epsilon": 1e-4},
         ),
         Remedy(
@@ -231,6 +234,7 @@ def _lost(name: str) -> tuple[SiteReport, list[Finding]]:
             verified="witness-rows",
             error_max=5e-4,
             rows=64,
+            cures=["LN301"],
             values={"kernel": "fused"},
         ),
     ]

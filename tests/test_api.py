@@ -308,7 +308,7 @@ class TestDtypes:
         assert [r.recommendation.reason for r in report.sites[0].results] == ["keeps", "keeps"]
         assert [r.recommendation.verified for r in report.sites[0].results] == ["all-rows", "all-rows"]
 
-    def test_a_pre_scale_brings_1e200_back(self):
+    def test_rows_of_1e153_keep_their_epsilon_at_no_cost(self):
         x = np.array([[1.0, 2.0, 3.0, 5.0]]) * 1e153
         result = lnaudit.audit(x, formats="float64").sites[0].results[0]
         assert (result.recommendation.reason, result.recommendation.distortion["max"]) == ("keeps", 0.0)

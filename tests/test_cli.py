@@ -111,7 +111,9 @@ def test_stdout_is_one_strict_json_document_whatever_happens(args, quiet):
 
 def test_a_crash_is_3_and_one_line(quiet, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import lnaudit.pipeline\ndef crash(*a, **k):\n    raise RuntimeError('boom')\nlnaudit.pipeline.audit_site = crash\n"
+        "import lnaudit.pipeline\n"
+        "def crash(*a, **k):\n    raise RuntimeError('boom')\n"
+        "lnaudit.pipeline.audit_site = crash\n"
     )
     done = run("scan", quiet, env={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 3
@@ -168,5 +170,9 @@ def test_options_override_a_manifest_and_the_header_says_so():
 
 
 def test_help_imports_no_numpy():
-    code = "import sys; from lnaudit.cli.app import app\ntry: app(['--help'])\nexcept SystemExit: pass\nassert 'numpy' not in sys.modules"
+    code = (
+        "import sys; from lnaudit.cli.app import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "assert 'numpy' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lnaudit.arithmetic import quiet
+from lnaudit.arithmetic import Workspace, quiet
 from lnaudit.engine import interpreter
-from lnaudit.arithmetic import Workspace
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import LADDER, get_kernel
 

@@ -32,10 +32,9 @@ def test_console_blocks_show_real_output():
 
 
 def test_the_two_commands_for_a_fresh_machine_are_there():
-    assert (
-        "python3 -m venv .venv && . .venv/bin/activate && pip install . && lnaudit scan examples/silent_zero.npy" in README
-    )
-    assert "python3 -m venv .venv && . .venv/bin/activate && pip install -e '.[test]' && pytest" in README
+    venv = "python3 -m venv .venv && . .venv/bin/activate && "
+    assert f"{venv}pip install . && lnaudit scan examples/silent_zero.npy" in README
+    assert f"{venv}pip install -e '.[test]' && pytest" in README
 
 
 def test_every_option_of_scan_and_every_command_is_documented():

@@ -76,7 +76,7 @@ def _advices(site: SiteReport, findings: list[Finding]) -> list[_Advice]:
         for finding in findings:
             concerned = (finding.site, finding.format, finding.kernel) == (site.name, result.format, result.kernel)
             if concerned and finding.severity != "note":
-                remedy = next((r for r in result.remedies if finding.code in r.cures), None)
+                remedy = next((r for r in result.remedies if r.verified and finding.code in r.cures), None)
                 advices.append(_Advice(site=site, result=result, finding=finding, remedy=remedy))
     return advices
 
