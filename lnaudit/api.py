@@ -183,6 +183,7 @@ def layer_norm(
 
 def _normalized(block: Array, site: Site, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
     x = numpy_engine.turned(block, ws)
+    x[np.isnan(x)] = np.nan  # rounding would carry some payloads into the exponent
     h = numpy_engine.cast_rows(x, fmt, 0, ws)
     ends = np.maximum.reduce(h, axis=0), np.minimum.reduce(h, axis=0)
     centered = interpreter.center(h, *ends, fmt, kernel, site.norm == "rms", ws)

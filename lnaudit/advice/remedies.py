@@ -15,7 +15,7 @@ from ..site import Rows
 from ..summarize import summarize, summarize_rows
 from ..summary import Summary
 from ..wording import epsilon as epsilon_text
-from ..wording import percent
+from ..wording import magnitude, percent
 from .window import Choice, candidates, distortion, recommend
 
 Array = NDArray[Any]
@@ -161,7 +161,7 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
         effective = float(np.ldexp(choice.epsilon, -2 * k))
         detail = (
             f"scale the input by 2^{k}, with epsilon {epsilon_text(choice.epsilon)} on the scaled rows "
-            f"(acts as {epsilon_text(effective)})"
+            f"(acts as {magnitude(effective)})"
         )
         values = {"k": k, "epsilon": choice.epsilon, "effective_epsilon": effective}
         return trials.offer(ills, "prescale", detail, trial, **values)
@@ -191,7 +191,7 @@ def _wider_format(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> O
     offers = []
     for name in WIDER[fmt.name]:
         trial = trials.run(FORMATS[name], kernel)
-        detail = f"{name} instead of {fmt.name} (kernel {kernel.name})"
+        detail = f"{name} instead of {fmt.name}, same kernel"
         offers.append(trials.offer(ills, "format", detail, trial, format=name))
     return _best(offers, ills)
 

@@ -24,12 +24,15 @@ CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, directories.")],
     eps: Annotated[str | None, typer.Option(metavar="NUMBER", help="The model's epsilon. [default: 1e-5]")] = None,
-    axis: Annotated[str | None, typer.Option(help="The axes that are reduced, as in -1 or 1,2. [default: -1]")] = None,
-    norm: Annotated[str | None, typer.Option(help="layer or rms. [default: layer]")] = None,
-    weight: Annotated[Path | None, typer.Option(help="A .npy of the norm's weight (gamma).")] = None,
-    bias: Annotated[Path | None, typer.Option(help="A .npy of the norm's bias (beta).")] = None,
+    axis: Annotated[
+        str | None, typer.Option(metavar="AXES", help="The axes that are reduced, as in -1 or 1,2. [default: -1]")
+    ] = None,
+    norm: Annotated[str | None, typer.Option(metavar="NORM", help="layer or rms. [default: layer]")] = None,
+    weight: Annotated[Path | None, typer.Option(metavar="FILE", help="A .npy of the norm's weight (gamma).")] = None,
+    bias: Annotated[Path | None, typer.Option(metavar="FILE", help="A .npy of the norm's bias (beta).")] = None,
     dtype: Annotated[
-        str | None, typer.Option(help="What the bits of the elements are, as in bfloat16 for uint16 files.")
+        str | None,
+        typer.Option(metavar="FORMAT", help="What the bits of the elements are, as in bfloat16 for uint16 files."),
     ] = None,
     format: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Formats to audit, by comma. [default: all]")
@@ -38,11 +41,13 @@ def scan(
         list[str] | None,
         typer.Option(metavar="NAMES", help="Kernels, by comma. [default: native; fused too below float32]"),
     ] = None,
-    tolerance: Annotated[str, typer.Option(help="Accepted RMS error of a row, 1 = normalized scale.")] = "0.02",
+    tolerance: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Accepted RMS error of a row, 1 = normalized scale.")
+    ] = "0.02",
     fail_on: Annotated[
-        str, typer.Option(help="Findings that make exit code 1: error, warning, note, never.")
+        str, typer.Option(metavar="SEVERITY", help="Findings that make exit code 1: error, warning, note, never.")
     ] = "never",
-    output_format: Annotated[str, typer.Option(help="table or json, on stdout.")] = "table",
+    output_format: Annotated[str, typer.Option(metavar="NAME", help="table or json, on stdout.")] = "table",
     ascii: Annotated[bool, typer.Option("--ascii", help="Escape what is not ASCII in names.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")] = False,
 ) -> None:

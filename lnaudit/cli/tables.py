@@ -9,18 +9,23 @@ import typer
 from ..errors import LnauditError
 
 
+def _constant(value: float) -> str:
+    """Write a constant in full if it is short: 65504, 6.1035e-5."""
+    mantissa, _, exponent = f"{value:.5g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
 def formats() -> None:
     """List the formats with their constants."""
     from ..formats import FORMATS
-    from ..wording import short
     from .scan import write_out
 
-    lines = [f"{'format':10}{'bits':>5}{'unit roundoff':>15}{'smallest':>10}{'normal from':>13}{'max':>9}  also"]
+    lines = [f"{'format':10}{'bits':>5}{'unit roundoff':>15}{'smallest':>13}{'normal from':>13}{'max':>11}  also"]
     for fmt in FORMATS.values():
         cells = (fmt.unit_roundoff, fmt.smallest_subnormal, fmt.smallest_normal, fmt.max)
-        u, least, normal, largest = (short(value) for value in cells)
+        u, least, normal, largest = (_constant(value) for value in cells)
         aliases = ", ".join(fmt.aliases)
-        lines.append(f"{fmt.name:10}{fmt.precision:>5}{u:>15}{least:>10}{normal:>13}{largest:>9}  {aliases}")
+        lines.append(f"{fmt.name:10}{fmt.precision:>5}{u:>15}{least:>13}{normal:>13}{largest:>11}  {aliases}")
     lines.append("\nbits: of the significand, the implicit one included. unit roundoff: 2^-bits.")
     write_out("\n".join(lines) + "\n")
 

@@ -37,7 +37,9 @@ def get_kernel(text: str | Kernel) -> Kernel:
         changes[field] = value
         if axis == "sum" and "square_sum" not in overrides:
             changes["square_sum"] = value
-    return replace(kernel, name=text.strip(), **changes) if changes else kernel
+    if not changes:
+        return kernel
+    return replace(kernel, name=text.strip(), stands_for=f"{name} with {overrides}", **changes)
 
 
 def _nearest(word: str, known: dict[str, object] | dict[str, Kernel] | dict[str, tuple[str, ...]]) -> str:

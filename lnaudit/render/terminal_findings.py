@@ -93,7 +93,9 @@ def _per_result(
 def _help(result: Result, code: str, style: Style) -> list[str]:
     """Say what cures a finding, and whether another epsilon could."""
     remedies = [remedy for remedy in result.remedies if code in remedy.cures]
-    none = result.recommendation.epsilon is None and result.verdict == "fail"
+    advice = result.recommendation
+    # where the cast is to blame, the finding says so
+    none = advice.epsilon is None and advice.reason != "cast"
     lowest, highest = wording.epsilon(numbers.LOWEST_TRIED), wording.epsilon(numbers.HIGHEST_TRIED)
     useless = f"No epsilon from {lowest} to {highest} helps."
     if not remedies:

@@ -26,7 +26,7 @@ def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
         "severity": "error",
         "title": f"{share(rows, facts.result.counts['finite_rows'])} overflow in the cast",
         "message": f"|x| reaches {short(largest)}, {facts.fmt.name} ends at {short_max(facts)}: the row is lost before "
-        "the norm begins. No epsilon helps.",
+        "the norm begins.",
         "rows": rows,
         "row": facts.result.extremes.row("code LN101"),
         "measured": largest,

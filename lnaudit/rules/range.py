@@ -107,15 +107,17 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     rows = facts.result.counts["variance_zero_rows"]
     if not rows:
         return None
-    at = facts.kernel.stages(facts.fmt)
+    square = facts.kernel.stages(facts.fmt).square
+    emptied = facts.result.counts["destroyed_rows"]
+    vanish = f"Squares below {short(square.smallest_subnormal / 2)} vanish in {square.name}."
     return {
         "severity": "note",
         "title": f"the variance of {share(rows, facts.result.counts['finite_rows'])} becomes 0",
-        "message": f"Squares below {short(at.square.smallest_subnormal / 2)} vanish in {at.square.name}.",
+        "message": vanish if emptied < rows else "The cast has already made these rows constant.",
         "rows": rows,
         "row": facts.result.first.row("zero variance"),
         "measured": facts.site.input.variance.min,
-        "limit": at.square.smallest_subnormal,
+        "limit": square.smallest_subnormal,
     }
 
 
