@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .codes import OPERATIONS, PRIMARY_CODES
 from .folding import fold
-from .model import OPERATIONS, PRIMARY_CODES, EpsilonTable, InputSummary, ResultSummary, Summary
+from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 from .parts import Extremes, Histogram
 
 __all__ = [

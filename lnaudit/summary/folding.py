@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
+from ..engine.epsilon import normalized_scale, respond, row_error
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics
 from ..formats import Format
 from ..kernels import Kernel
 from ..theory import collapse_ratio, gain, radial_gain
-from .model import OPERATIONS, EpsilonTable, InputSummary, ResultSummary, Summary
+from .codes import OPERATIONS, Judged, first_bad_operation, judge, primary_codes, row_limits, worst_of_code
+from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 
 Array = NDArray[Any]
 SLICE = 2_048  # rows whose epsilon table is worked out at a time: temporaries stay in cache
@@ -26,7 +27,7 @@ def fold(statistics: RowStatistics, plan: Plan) -> Summary:
     for (fmt, kernel), stats, result in zip(plan.results, statistics.kernels, summary.results, strict=True):
         cast = statistics.casts[fmt.name]
         if len(statistics.input.index):
-            _fold_result(statistics.input, cast, stats, fmt, kernel, plan, result)
+            _fold_result(judge(statistics.input, cast, stats, fmt, kernel, plan), fmt, kernel, plan, result)
             _fold_table(statistics.input, cast, stats, fmt, kernel, plan, result)
     return summary
 
@@ -45,7 +46,7 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
         constant_rows=int(rows.constant.sum()),
     )
     if rows.first_nonfinite_row >= 0:
-        out.first.see("nonfinite", np.zeros(1), np.array([rows.first_nonfinite_row]))
+        out.first.see_first("nonfinite", np.array([rows.first_nonfinite_row]))
     if not len(amax):
         return
     variance = np.ldexp(rows.variance, 2 * rows.unit)
@@ -53,8 +54,8 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     out.extremes.see("max_abs", amax, rows.index)
     out.extremes.see("variance", variance, rows.index, varying)
     out.extremes.see("-variance", -variance, rows.index, varying)
-    out.first.see("zero", np.zeros(len(amax)), rows.index, amax == 0)
-    out.first.see("constant", np.zeros(len(amax)), rows.index, rows.constant)
+    out.first.see_first("zero", rows.index, amax == 0)
+    out.first.see_first("constant", rows.index, rows.constant)
     out.variance.see(variance[varying])
     out.ratio.see(scale[varying] ** 2)
     out.counts["varying_rows"] += int(varying.sum())
@@ -72,57 +73,62 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     out.extremes.see("radial_gain", radial, rows.index, varying)
 
 
-def _limits(cast: CastStatistics, fmt: Format, plan: Plan) -> Array:
-    """Accepted error of each row: the tolerance, or twice what the cast alone costs (a heuristic)."""
-    return np.asarray(np.fmax(plan.limit_of(fmt), 2 * cast.error))
+def _fold_result(judged: Judged, fmt: Format, kernel: Kernel, plan: Plan, out: ResultSummary) -> None:
+    rows, cast, stats, varying = judged.rows, judged.cast, judged.stats, judged.varying
+    code, failing = primary_codes(judged), judged.stats.affine_overflow.copy()
+    failing |= code != ""
+    _fold_codes(judged, code, failing, out)
+    _count(judged, fmt, plan, failing, out)
 
-
-def _fold_result(
-    rows: InputStatistics,
-    cast: CastStatistics,
-    stats: KernelStatistics,
-    fmt: Format,
-    kernel: Kernel,
-    plan: Plan,
-    out: ResultSummary,
-) -> None:
-    index, varying = rows.index, ~rows.constant
-    response = respond(rows, stats, (plan.epsilon,), fmt, kernel, plan.prescale)
-    nonfinite, zero, w, scale = response.nonfinite[0], response.zero[0], response.w[0], response.scale[0]
-    E = row_error(rows, stats, response, plan.epsilon, fmt)[0]
-    shared = scale_error(rows, stats, response, plan.epsilon)[0]
-    meant = normalized_scale(rows, plan.model_epsilon)
-    limits = _limits(cast, fmt, plan)
-    residual = np.sqrt(np.maximum(E**2 - (shared * normalized_scale(rows, plan.epsilon)) ** 2, 0.0))
     variance = np.ldexp(rows.variance, 2 * (rows.unit + plan.prescale))
     variance_error = np.abs(stats.variance - variance) / np.where(variance > 0, variance, np.nan)
-    variance_error = np.where(np.isnan(stats.variance) | np.isinf(stats.variance), np.inf, variance_error)
-    emulated_ratio = np.where(nonfinite, np.nan, scale**2 * stats.A)
+    variance_error = np.where(np.isfinite(stats.variance), variance_error, np.inf)
+    residual = np.sqrt(np.maximum(judged.error**2 - (judged.shared * judged.emulated_scale) ** 2, 0.0))
     peak = _peak(cast, stats, fmt, kernel, plan)
+    healthy = cast.finite & ~judged.nonfinite
+    out.error.see(stats.error[healthy])
+    out.variance_error.see(variance_error[varying])
+    out.ratio.see(np.where(judged.nonfinite, np.nan, judged.scale**2 * stats.A)[varying])
+    for name, values, where in (
+        ("error", stats.error, healthy),
+        ("arithmetic_error", judged.error, healthy),
+        ("scale_error", np.abs(judged.shared), healthy),
+        ("residual_error", residual, healthy),
+        ("peak", peak, None),
+        ("healthy_peak", peak, ~failing),
+        ("cast_error", cast.error, None),
+        ("diff", stats.diff, np.isfinite(stats.diff)),
+        ("variance", stats.variance, np.isfinite(stats.variance)),
+        ("-variance", -stats.raw_variance, np.isfinite(stats.raw_variance)),
+    ):
+        out.extremes.see(name, values, rows.index, where)
+    out.first.see_first("affine", rows.index, stats.affine_overflow)
+    out.first.see_first("zero variance", rows.index, varying & (stats.variance == 0))
 
-    code = _primary_codes(cast, rows, stats, response, E, shared, meant, limits, fmt, plan)
-    failing = (code != "") | stats.affine_overflow
-    operation = _first_bad_operation(cast, rows, stats, response)
-    measure = _code_measures(rows, stats, E, limits, meant)
+
+def _fold_codes(judged: Judged, code: Array, failing: Array, out: ResultSummary) -> None:
+    index, operation = judged.rows.index, first_bad_operation(judged)
     for name in np.unique(code[code != ""]).tolist():
         chosen = code == name
         out.primary[name] += int(chosen.sum())
-        out.extremes.see(f"code {name}", measure[name], index, chosen)
-        out.first.see(f"code {name}", np.zeros(len(index)), index, chosen)
+        out.extremes.see(f"code {name}", worst_of_code(judged, name), index, chosen)
+        out.first.see_first(f"code {name}", index, chosen)
         if name in ("LN202", "LN204"):
-            out.counts[f"{name} beyond"] += int((chosen & (E > 5 * limits)).sum())
-            out.extremes.see(f"{name} error", E, index, chosen)
-    for number, name in enumerate(OPERATIONS):
-        for key in np.unique(code[failing & (operation == number)]).tolist():
-            out.operations[(key or "LN107", name)] += int((failing & (operation == number) & (code == key)).sum())
+            out.counts[f"{name} beyond"] += int((chosen & (judged.error > 5 * judged.limits)).sum())
+            out.extremes.see(f"{name} error", judged.error, index, chosen)
+    for key, number in {(str(code[i]), int(operation[i])) for i in np.flatnonzero(failing)}:
+        rows = failing & (code == key) & (operation == number)
+        out.operations[(key or "LN107", OPERATIONS[number])] += int(rows.sum())
 
-    unverified = cast.finite & (
-        nonfinite | ~(stats.error <= limits + fmt.unit_roundoff * np.abs(scale) * np.sqrt(stats.A))
-    )
+
+def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultSummary) -> None:
+    rows, cast, stats, varying = judged.rows, judged.cast, judged.stats, judged.varying
+    rounding = fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(stats.A)
+    unverified = cast.finite & (judged.nonfinite | ~(stats.error <= judged.limits + rounding))
     gradient = gain(np.ldexp(rows.variance, 2 * rows.unit), plan.model_epsilon, plan.features, rms=plan.rms)
     max_weight = 1.0 if plan.weight is None else float(np.nanmax(np.abs(plan.weight), initial=0.0))
     out.counts.update(
-        finite_rows=len(index),
+        finite_rows=len(rows.index),
         overflow=cast.overflow,
         underflow=cast.underflow,
         subnormal=cast.subnormal,
@@ -134,8 +140,8 @@ def _fold_result(
         variance_negative_rows=int((stats.raw_variance < 0).sum()),
         nan=int(stats.core_nan.sum()),
         inf=int(stats.core_inf.sum()),
-        nonfinite_rows=int(nonfinite.sum()),
-        collapsed_rows=int((varying & zero).sum()),
+        nonfinite_rows=int(judged.nonfinite.sum()),
+        collapsed_rows=int((varying & judged.zero).sum()),
         affine_nan=int(stats.output_nan.sum()),
         affine_inf=int(stats.output_inf.sum()),
         affine_nonfinite_rows=int(((stats.output_nan + stats.output_inf) > 0).sum()),
@@ -143,27 +149,10 @@ def _fold_result(
         gradient_overflow_rows=int((gradient * max_weight > fmt.max).sum()),
         failing_rows=int(failing.sum()),
         finite_cast_rows=int(cast.finite.sum()),
-        zero_over_zero_rows=int((cast.finite & (w == 0) & nonfinite).sum()),
+        zero_over_zero_rows=int((cast.finite & (judged.w == 0) & judged.nonfinite).sum()),
         unverified_rows=int(unverified.sum()),
         costly_cast_rows=int((cast.error > plan.limit_of(fmt)).sum()),
     )
-    healthy = cast.finite & ~nonfinite
-    out.error.see(stats.error[healthy])
-    out.variance_error.see(variance_error[varying])
-    out.ratio.see(emulated_ratio[varying])
-    see = out.extremes.see
-    see("error", stats.error, index, healthy)
-    see("arithmetic_error", E, index, healthy)
-    see("scale_error", np.abs(shared), index, healthy)
-    see("residual_error", residual, index, healthy)
-    see("peak", peak, index)
-    see("healthy_peak", peak, index, ~failing)
-    see("cast_error", cast.error, index)
-    see("diff", stats.diff, index, np.isfinite(stats.diff))
-    see("variance", stats.variance, index, np.isfinite(stats.variance))
-    see("-variance", -stats.raw_variance, index, np.isfinite(stats.raw_variance))
-    out.first.see("affine", np.zeros(len(index)), index, stats.affine_overflow)
-    out.first.see("zero variance", np.zeros(len(index)), index, varying & (stats.variance == 0))
 
 
 def _peak(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> Array:
@@ -181,85 +170,6 @@ def _peak(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Ke
     return np.where(np.isnan(peak), np.inf, peak)
 
 
-def _primary_codes(
-    cast: CastStatistics,
-    rows: InputStatistics,
-    stats: KernelStatistics,
-    response: Response,
-    E: Array,
-    shared: Array,
-    meant: Array,
-    limits: Array,
-    fmt: Format,
-    plan: Plan,
-) -> Array:
-    """Return the primary code of each row, "" where it is healthy (design 7)."""
-    matters = meant > plan.limit_of(fmt)
-    nonfinite = response.nonfinite[0]
-    statistic = [stats.total, stats.mean, stats.diff, stats.square_sum, stats.variance]
-    overflowed = ~np.isfinite(np.stack(statistic)).all(axis=0)
-    deviates = ~(limits >= E)
-    return np.select(
-        [
-            ~cast.finite,
-            cast.constant & ~rows.constant & matters,
-            nonfinite & (stats.variance < 0),
-            nonfinite & (response.w[0] == 0),
-            nonfinite & overflowed,
-            nonfinite,
-            response.zero[0] & matters,
-            deviates & (np.abs(shared) * meant > limits),
-            deviates,
-        ],
-        ["LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", "LN204", "LN202"],
-        "",
-    )
-
-
-def _first_bad_operation(
-    cast: CastStatistics, rows: InputStatistics, stats: KernelStatistics, response: Response
-) -> Array:
-    """Return the number in OPERATIONS of the first stage that went wrong in each row (design 5.8)."""
-    inverse = response.inverse[0].astype(np.float64)
-    core_maximum = response.core_maximum[0]
-    return np.select(
-        [
-            ~cast.finite | (cast.constant & ~rows.constant),
-            ~np.isfinite(stats.total),
-            ~np.isfinite(stats.mean),
-            ~np.isfinite(stats.diff) | ((stats.diff == 0) & ~rows.constant),
-            ~np.isfinite(stats.square) | ((stats.square == 0) & ~rows.constant),
-            ~np.isfinite(stats.variance) | (stats.variance < 0) | ((stats.variance == 0) & (stats.square != 0)),
-            ~np.isfinite(response.w[0]) | (response.w[0] == 0),
-            ~np.isfinite(inverse) | (inverse == 0),
-            ~np.isfinite(core_maximum) | ((core_maximum == 0) & ~rows.constant),
-            stats.affine_overflow,
-        ],
-        range(len(OPERATIONS) - 1),
-        len(OPERATIONS) - 1,
-    )
-
-
-def _code_measures(
-    rows: InputStatistics, stats: KernelStatistics, E: Array, limits: Array, meant: Array
-) -> dict[str, Array]:
-    """What is worst about a row of each code; decides which row a finding names."""
-    amax = np.maximum(np.abs(rows.x_max), np.abs(rows.x_min))
-    variance = np.ldexp(rows.variance, 2 * rows.unit)
-    over = E / limits
-    return {
-        "LN101": amax,
-        "LN203": meant,
-        "LN201": -stats.raw_variance,
-        "LN301": -variance,
-        "LN103": variance,
-        "LN108": amax,
-        "LN104": variance,
-        "LN204": over,
-        "LN202": over,
-    }
-
-
 def _fold_table(
     rows: InputStatistics,
     cast: CastStatistics,
@@ -271,7 +181,7 @@ def _fold_table(
 ) -> None:
     """Judge every epsilon of the plan on rows with finite input and cast, against the model's epsilon (design 6)."""
     epsilons = (plan.epsilon, *plan.epsilons)
-    limits = _limits(cast, fmt, plan)
+    limits = row_limits(cast, fmt, plan)
     for start in range(0, len(rows.index), SLICE):
         part = slice(start, start + SLICE)
         judged = np.flatnonzero(cast.finite[part]) + start

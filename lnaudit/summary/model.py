@@ -11,27 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.rows import Plan
+from .codes import PRIMARY_CODES
 from .parts import Extremes, Histogram
 
 Array = NDArray[Any]
 WITNESS_ROWS = 64
 TOLERATED_SHARE = 0.01  # of the rows may exceed a limit by up to five times before it is an error (design 7)
-# design 5.8, in the order in which a kernel meets them
-OPERATIONS = (
-    "cast",
-    "sum",
-    "mean",
-    "diff",
-    "square",
-    "variance",
-    "add-epsilon",
-    "rstd",
-    "normalize",
-    "affine",
-    "rounding",
-)
-# design 7, the first that applies
-PRIMARY_CODES = ("LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", "LN204", "LN202")
 
 
 @dataclass

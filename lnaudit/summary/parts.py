@@ -29,6 +29,10 @@ class Extremes:
             at = int(np.flatnonzero(valid)[0])
         self._put(name, float(values[at]), int(index[at]))
 
+    def see_first(self, name: str, index: Array, where: Array | None = None) -> None:
+        """Note the first of some rows."""
+        self.see(name, np.zeros(len(index)), index, where)
+
     def _put(self, name: str, value: float, row: int) -> None:
         best = self._best.get(name)
         if best is None or value > best[0] or (value == best[0] and row < best[1]):

@@ -1,0 +1,156 @@
+"""What is wrong with each row: its primary code and the first bad operation (design 5.8 and 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
+from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan
+from ..formats import Format
+from ..kernels import Kernel
+
+Array = NDArray[Any]
+# in the order in which a kernel meets them
+OPERATIONS = (
+    "cast",
+    "sum",
+    "mean",
+    "diff",
+    "square",
+    "variance",
+    "add-epsilon",
+    "rstd",
+    "normalize",
+    "affine",
+    "rounding",
+)
+# the first that applies
+PRIMARY_CODES = ("LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", "LN204", "LN202")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """Rows of one emulation at the emulated epsilon.
+
+    error: E. shared: scale error. meant, emulated_scale: sqrt(q/(q+eps)) at the model's and the emulated epsilon.
+    limits: accepted error of each row; accepted: of the format.
+    """
+
+    rows: InputStatistics
+    cast: CastStatistics
+    stats: KernelStatistics
+    response: Response
+    error: Array
+    shared: Array
+    meant: Array
+    emulated_scale: Array
+    limits: Array
+    accepted: float
+
+    @property
+    def varying(self) -> Array:
+        """Rows that are not constant."""
+        return ~self.rows.constant
+
+    @property
+    def nonfinite(self) -> Array:
+        """Rows with NaN or Inf in the core."""
+        return np.asarray(self.response.nonfinite[0])
+
+    @property
+    def zero(self) -> Array:
+        """Rows whose core is all zero."""
+        return np.asarray(self.response.zero[0])
+
+    @property
+    def w(self) -> Array:
+        """Variance + epsilon as emulated."""
+        return np.asarray(self.response.w[0])
+
+    @property
+    def scale(self) -> Array:
+        """r_hat in units of the scaled row."""
+        return np.asarray(self.response.scale[0])
+
+
+def row_limits(cast: CastStatistics, fmt: Format, plan: Plan) -> Array:
+    """Accepted error of each row: the tolerance, or twice what the cast alone costs (a heuristic)."""
+    return np.asarray(np.fmax(plan.limit_of(fmt), 2 * cast.error))
+
+
+def judge(
+    rows: InputStatistics, cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan
+) -> Judged:
+    """Work out error and fate of rows at the emulated epsilon."""
+    response = respond(rows, stats, (plan.epsilon,), fmt, kernel, plan.prescale)
+    return Judged(
+        rows=rows,
+        cast=cast,
+        stats=stats,
+        response=response,
+        error=row_error(rows, stats, response, plan.epsilon, fmt)[0],
+        shared=scale_error(rows, stats, response, plan.epsilon)[0],
+        meant=normalized_scale(rows, plan.model_epsilon),
+        emulated_scale=normalized_scale(rows, plan.epsilon),
+        limits=row_limits(cast, fmt, plan),
+        accepted=plan.limit_of(fmt),
+    )
+
+
+def primary_codes(judged: Judged) -> Array:
+    """Return the primary code of each row, "" where it is healthy."""
+    cast, stats, nonfinite = judged.cast, judged.stats, judged.nonfinite
+    matters = judged.meant > judged.accepted
+    statistics = np.stack([stats.total, stats.mean, stats.diff, stats.square_sum, stats.variance])
+    deviates = ~(judged.error <= judged.limits)
+    applies = {
+        "LN101": ~cast.finite,
+        "LN203": cast.constant & judged.varying & matters,
+        "LN201": nonfinite & (stats.variance < 0),
+        "LN301": nonfinite & (judged.w == 0),
+        "LN103": nonfinite & ~np.isfinite(statistics).all(axis=0),
+        "LN108": nonfinite,
+        "LN104": judged.zero & matters,
+        "LN204": deviates & (np.abs(judged.shared) * judged.meant > judged.limits),
+        "LN202": deviates,
+    }
+    return np.select([applies[code] for code in PRIMARY_CODES], PRIMARY_CODES, "")
+
+
+def first_bad_operation(judged: Judged) -> Array:
+    """Return the number in OPERATIONS of the first stage that went wrong in each row."""
+    stats, varying = judged.stats, judged.varying
+    inverse = judged.response.inverse[0].astype(np.float64)
+    core_maximum = judged.response.core_maximum[0]
+    bad = {
+        "cast": ~judged.cast.finite | (judged.cast.constant & varying),
+        "sum": ~np.isfinite(stats.total),
+        "mean": ~np.isfinite(stats.mean),
+        "diff": ~np.isfinite(stats.diff) | ((stats.diff == 0) & varying),
+        "square": ~np.isfinite(stats.square) | ((stats.square == 0) & varying),
+        "variance": ~np.isfinite(stats.variance) | (stats.variance < 0) | ((stats.variance == 0) & (stats.square != 0)),
+        "add-epsilon": ~np.isfinite(judged.w) | (judged.w == 0),
+        "rstd": ~np.isfinite(inverse) | (inverse == 0),
+        "normalize": ~np.isfinite(core_maximum) | ((core_maximum == 0) & varying),
+        "affine": stats.affine_overflow,
+    }
+    return np.select([bad[name] for name in OPERATIONS[:-1]], range(len(bad)), len(bad))
+
+
+def worst_of_code(judged: Judged, code: str) -> Array:
+    """Return what is worst about a row of a code; decides which row a finding names."""
+    rows = judged.rows
+    if code in ("LN101", "LN108"):
+        return np.maximum(np.abs(rows.x_max), np.abs(rows.x_min))
+    if code in ("LN202", "LN204"):
+        return judged.error / judged.limits
+    if code == "LN203":
+        return judged.meant
+    if code == "LN201":
+        return -judged.stats.raw_variance
+    variance: Array = np.ldexp(rows.variance, 2 * rows.unit)
+    return -variance if code == "LN301" else variance
