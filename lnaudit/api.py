@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ BLOCK = 1 << 20
 
 
 def _array(x: ArrayLike) -> Array:
-    values = np.asarray(x)
+    values = _numbers(x, "the array")
     if values.dtype.name not in FLOATS and values.dtype.kind in "biuf":
         values = values.astype(np.float64)
     if values.dtype.name not in FLOATS:
@@ -33,6 +35,13 @@ def _array(x: ArrayLike) -> Array:
     if values.ndim == 0 or values.size == 0:
         raise LnauditError(f"an array of shape {values.shape} holds no rows", "pass at least one row")
     return values
+
+
+def _numbers(x: ArrayLike, what: str) -> Array:
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise LnauditError(f"{what} is not rectangular ({error})", "pass rows of one length") from None
 
 
 def _site(
@@ -45,13 +54,13 @@ def _site(
     name: str,
 ) -> Site:
     check_norm(norm)
-    rows = ArrayRows(_array(x), axis if isinstance(axis, int) else tuple(axis))
+    rows = ArrayRows(_array(x), check_axis(axis))
     return Site(
         name=name,
         source=name,
         rows=rows,
         norm=norm,
-        epsilon=check_epsilon(epsilon),
+        epsilon=check_number(epsilon, "epsilon"),
         epsilon_source="option",
         weight=_parameter(weight, rows.features, "weight"),
         bias=_parameter(bias, rows.features, "bias"),
@@ -65,18 +74,34 @@ def check_norm(norm: str) -> str:
     return norm
 
 
-def check_epsilon(epsilon: float) -> float:
-    """Return epsilon as a float; raise LnauditError unless it is finite and at least 0."""
-    value = float(epsilon)
-    if not (0 <= value < float("inf")):
-        raise LnauditError(f"epsilon {epsilon} is not a number >= 0", "give a finite number >= 0", "--eps")
-    return value
+def check_number(value: float, name: str, *, above: bool = False) -> float:
+    """Return a finite float >= 0 (> 0 with `above`); raise LnauditError for anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (0 <= number < math.inf) or (above and number == 0):
+        raise LnauditError(f"{name} {value!r} is not a number {'> 0' if above else '>= 0'}", "give a finite number")
+    return number
+
+
+def check_axis(axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    """Return an axis or a tuple of axes as plain integers; raise LnauditError for anything else."""
+    try:
+        if isinstance(axis, (tuple, list)):
+            return tuple(map(operator.index, axis))
+        return operator.index(axis)
+    except TypeError:
+        raise LnauditError(f"axis {axis!r} is not an integer or a tuple of integers", "as in -1 or (1, 2)") from None
 
 
 def _parameter(values: ArrayLike | None, features: int, name: str) -> Array | None:
     if values is None:
         return None
-    flat = np.asarray(values, np.float64).reshape(-1)
+    try:
+        flat = _numbers(values, name).astype(np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise LnauditError(f"{name} does not hold numbers", f"pass a {name} of {features} numbers") from None
     if len(flat) != features:
         raise LnauditError(f"{name} has {len(flat)} elements, a row has {features}", f"pass a {name} of {features}")
     return flat
@@ -133,9 +158,9 @@ def audit(
     """
     names, kernel_names = _names(formats), _names(kernels)
     settings = Settings(
-        formats=tuple(FORMATS.values()) if names is None else tuple(map(get_format, names)),
-        kernels=None if kernel_names is None else tuple(map(get_kernel, kernel_names)),
-        tolerance=tolerance,
+        formats=tuple(FORMATS.values()) if names is None else tuple(dict.fromkeys(map(get_format, names))),
+        kernels=None if kernel_names is None else tuple(dict.fromkeys(map(get_kernel, kernel_names))),
+        tolerance=check_number(tolerance, "tolerance", above=True),
         config={"epsilon": epsilon, "norm": norm, "tolerance": tolerance},
     )
     return run([_site(x, epsilon, axis, norm, weight, bias, name)], settings)
@@ -169,7 +194,7 @@ def layer_norm(
     fmt, row = get_format(format), get_kernel(kernel)
     site = _site(x, epsilon, axis, norm, weight, bias, "array")
     values = _array(x)
-    axes = normalize_axes(axis, values.ndim)
+    axes = normalize_axes(check_axis(axis), values.ndim)
     leading = [a for a in range(values.ndim) if a not in axes]
     order = (*leading, *axes)
     turned = values.transpose(order)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (registers bfloat16 as a numpy dtype)
 import numpy as np
 from numpy.typing import NDArray
 
@@ -209,12 +210,13 @@ def tree_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
 
 
 def serial_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
-    """Sum over the first axis from left to right: acc = b[0], acc = acc + b[i]."""
-    acc: Array = b[0].copy()
-    for term in b[1:]:
-        np.add(acc, term, out=acc)
-        round_in_place(acc, fmt, ws)
-    return acc
+    """Sum over the first axis from left to right: acc = b[0], acc = acc + b[i].
+
+    Accumulation, unlike a reduction, is sequential by definition, and numpy and ml_dtypes store each partial sum in
+    the format.
+    """
+    partial = np.add.accumulate(b.astype(np.dtype(fmt.name), copy=False), axis=0)
+    return np.array(partial[-1], fmt.carrier)
 
 
 REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {"tree": tree_sum, "serial": serial_sum}

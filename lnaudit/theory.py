@@ -22,7 +22,7 @@ def collapse_ratio(q: ArrayLike, epsilon: float) -> Array:
     """
     q = np.asarray(q, np.float64)
     with np.errstate(all="ignore"):
-        return np.where((q == 0) & (epsilon == 0), 1.0, q / (q + epsilon))
+        return np.where(((q == 0) & (epsilon == 0)) | np.isposinf(q), 1.0, q / (q + epsilon))
 
 
 def tangential_gain(q: ArrayLike, epsilon: float) -> Array:

@@ -95,8 +95,9 @@ def closed_forms(x: np.ndarray, name: str, norm: str, model_epsilon: float) -> l
                     response=response,
                     E=[row_error(rows.input, stats, response, e, fmt)[i] for i, e in enumerate(EPSILONS)],
                     F=row_error(rows.input, stats, response, model_epsilon, fmt),
-                    # the final rounding, and half of a subnormal step
-                    rounding=fmt.unit_roundoff * response.scale * np.sqrt(stats.A) + fmt.smallest_subnormal / 2,
+                    # the final rounding, and half of a subnormal step; 1/std may be infinite where nothing is left
+                    rounding=fmt.unit_roundoff * np.where(stats.A > 0, response.scale * np.sqrt(stats.A), 0.0)
+                    + fmt.smallest_subnormal / 2,
                 )
             )
     return found

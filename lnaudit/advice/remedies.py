@@ -179,6 +179,11 @@ def _peak(summary: Summary) -> float:
 
 def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
     offers = []
+    if kernel.algorithm == "one_pass":
+        two_pass = replace(kernel, algorithm="two_pass", name=kernel.name.replace("one_pass", "two_pass"))
+        trial = trials.run(fmt, two_pass)
+        detail = f"a two-pass variance (kernel {two_pass.name})"
+        offers.append(trials.offer(ills, "kernel", detail, trial, kernel=two_pass.name))
     for name in LADDER:
         if name != kernel.name:
             trial = trials.run(fmt, KERNELS[name])

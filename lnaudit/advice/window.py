@@ -79,9 +79,15 @@ def choose(
         low -= 1
     while high + 1 < len(tried) and tried[high + 1] in safe:
         high += 1
-    immune = [e for e in safe if e > 0 and held(e, fmt, kernel)[1] == "normal"]
+    immune = [e for e in safe if _survives_flushing(e, fmt, kernel)]
     robust = min(immune, key=lambda e: abs(math.log(e / best)), default=None)
     return Choice(epsilon=best, lower=tried[low], upper=tried[high], robust=robust, safe=safe)
+
+
+def _survives_flushing(epsilon: float, fmt: Format, kernel: Kernel) -> bool:
+    """Whether epsilon is a normal number where the kernel holds it, and where it stores variance + epsilon."""
+    stored = kernel.stages(fmt).variance.held_as(left_on_zero_row(epsilon, fmt, kernel))
+    return held(epsilon, fmt, kernel)[1] == stored == "normal"
 
 
 def recommend(summary: Summary, i: int) -> Choice:

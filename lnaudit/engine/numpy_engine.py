@@ -98,8 +98,7 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
             "partly_nan_rows": int(((nan > 0) & (nan < len(x))).sum()),
             "inf_rows": int((nan == 0).sum()),
         }
-        partial = index[~finite][nan < len(x)]
-        counts["first_nonfinite_row"] = int(partial[0]) if len(partial) else -1
+        counts["first_nonfinite_row"] = int(index[~finite][0])
         x, x_max, x_min, index = np.ascontiguousarray(x[:, finite]), x_max[finite], x_min[finite], index[finite]
     x_max, x_min = x_max.astype(np.float64), x_min.astype(np.float64)
     nothing = np.zeros(len(index))

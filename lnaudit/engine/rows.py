@@ -61,6 +61,10 @@ class Plan:
         """Whether the norm is RMSNorm: no centring."""
         return self.norm == "rms"
 
+    def effective(self, epsilon: float) -> float:
+        """What an epsilon added to scaled rows amounts to on the rows of the file: epsilon * 4^-prescale."""
+        return float(np.ldexp(epsilon, -2 * self.prescale))
+
     def limit_of(self, fmt: Format) -> float:
         """Accepted row error in a format: the tolerance, at least four unit roundoffs (a heuristic)."""
         return max(self.tolerance, 4 * fmt.unit_roundoff)

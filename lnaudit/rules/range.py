@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..formats import Format
 from ..wording import share, short
 from .base import ResultFacts, rule
@@ -32,7 +34,7 @@ def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float |
     if name == "square":
         largest = facts.result.extremes.value("diff")
         if largest is not None:
-            return f"{v}^2 reaches {short(largest**2)}, {_end(at.square)}", largest**2, at.square.max
+            return f"{v}^2 reaches {short(largest * largest)}, {_end(at.square)}", largest * largest, at.square.max
     if name == "variance" and q * d > at.square_sum.max:
         return (
             f"the sum of {d:,} squares reaches {short(q * d)}, {_end(at.square_sum)}",
@@ -109,7 +111,11 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
         return None
     square = facts.kernel.stages(facts.fmt).square
     emptied = facts.result.counts["destroyed_rows"]
-    vanish = f"Squares below {short(square.smallest_subnormal / 2)} vanish in {square.name}."
+    vanish = (
+        "The one-pass formula subtracts two equal numbers."
+        if facts.kernel.algorithm == "one_pass"
+        else f"Squares below {short(square.smallest_subnormal / 2)} vanish in {square.name}."
+    )
     return {
         "severity": "note",
         "title": f"the variance of {share(rows, facts.result.counts['finite_rows'])} becomes 0",
@@ -156,7 +162,7 @@ def affine_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     rows, plan = facts.result.counts["affine_overflow_rows"], facts.site.summary.plan
     if not rows:
         return None
-    largest = 1.0 if plan.weight is None else float(abs(plan.weight).max())
+    largest = 1.0 if plan.weight is None else float(np.nanmax(np.abs(plan.weight)))
     return {
         "severity": "error",
         "title": f"weight * u + bias overflows in {share(rows, facts.result.counts['finite_rows'])}",

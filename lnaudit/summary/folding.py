@@ -63,12 +63,10 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     largest = gain(variance, plan.model_epsilon, plan.features, rms=plan.rms)
     out.gain.see(largest[varying])
     out.extremes.see("gain", largest, rows.index, varying)
-    # in prescaled units epsilon acts as epsilon * 4^-prescale
-    effective = np.ldexp([plan.epsilon, *plan.epsilons], -2 * plan.prescale)
     q = variance[varying]
     meant = np.sqrt(collapse_ratio(q, plan.model_epsilon))
-    for i, epsilon in enumerate(effective.tolist() if len(q) else []):
-        out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, epsilon)) - meant).max())
+    for i, epsilon in enumerate((plan.epsilon, *plan.epsilons) if len(q) else ()):
+        out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, plan.effective(epsilon))) - meant).max())
     radial = radial_gain(variance, plan.model_epsilon)
     out.extremes.see("radial_gain", radial, rows.index, varying)
 
@@ -80,8 +78,8 @@ def _fold_result(judged: Judged, fmt: Format, kernel: Kernel, plan: Plan, out: R
     _fold_codes(judged, code, failing, out)
     _count(judged, fmt, plan, failing, out)
 
-    variance = np.ldexp(rows.variance, 2 * (rows.unit + plan.prescale))
-    variance_error = np.abs(stats.variance - variance) / np.where(variance > 0, variance, np.nan)
+    emulated = np.ldexp(stats.variance, -2 * (rows.unit + plan.prescale))
+    variance_error = np.abs(emulated - rows.variance) / np.where(rows.variance > 0, rows.variance, np.nan)
     variance_error = np.where(np.isfinite(stats.variance), variance_error, np.inf)
     residual = np.sqrt(np.maximum(judged.error**2 - (judged.shared * judged.emulated_scale) ** 2, 0.0))
     peak = _peak(cast, stats, fmt, kernel, plan)
@@ -123,7 +121,7 @@ def _fold_codes(judged: Judged, code: Array, failing: Array, out: ResultSummary)
 
 def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultSummary) -> None:
     rows, cast, stats, varying = judged.rows, judged.cast, judged.stats, judged.varying
-    rounding = fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(stats.A)
+    rounding = np.where(stats.A > 0, fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(stats.A), 0.0)
     unverified = cast.finite & (judged.nonfinite | ~(stats.error <= judged.limits + rounding))
     gradient = gain(np.ldexp(rows.variance, 2 * rows.unit), plan.model_epsilon, plan.features, rms=plan.rms)
     max_weight = 1.0 if plan.weight is None else float(np.nanmax(np.abs(plan.weight), initial=0.0))
@@ -146,7 +144,7 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
         affine_inf=int(stats.output_inf.sum()),
         affine_nonfinite_rows=int(((stats.output_nan + stats.output_inf) > 0).sum()),
         affine_overflow_rows=int(stats.affine_overflow.sum()),
-        gradient_overflow_rows=int((gradient * max_weight > fmt.max).sum()),
+        gradient_overflow_rows=int((varying & (gradient * max_weight > fmt.max)).sum()),
         failing_rows=int(failing.sum()),
         finite_cast_rows=int(cast.finite.sum()),
         zero_over_zero_rows=int((cast.finite & (judged.w == 0) & judged.nonfinite).sum()),
