@@ -41,6 +41,7 @@ def test_each_override_changes_its_axis_only(name, axis, value):
     expected = dataclasses.asdict(KERNELS[name]) | {"name": f"{name}:{axis}={value}", field: value}
     if axis == "sum":
         expected["square_sum"] = value
+    expected["stands_for"] = f"{name} with {axis}={value}"
     assert dataclasses.asdict(kernel) == expected
     for fmt in FORMATS.values():
         kernel.stages(fmt)

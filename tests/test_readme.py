@@ -1,5 +1,6 @@
 """The README cannot drift: what it shows is what the program prints."""
 
+import os
 import re
 import subprocess
 import sys
@@ -15,10 +16,9 @@ def blocks(language):
 
 
 def lnaudit(*args):
-    done = subprocess.run(
-        [sys.executable, "-m", "lnaudit", *args], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
-    )
-    return done.stdout
+    command = [sys.executable, "-m", "lnaudit", *args]
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, timeout=60, check=False).stdout
 
 
 def test_console_blocks_show_real_output():

@@ -66,7 +66,7 @@ EXAMPLES = [
     e("LN001", "error", changed(GOOD, 3, np.r_[np.nan, np.ones(255)]), rows=1, row=3),
     e("LN001", "error", changed(GOOD, 2, np.r_[np.inf, np.ones(255)]), rows=1, row=2),
     e("LN001", "error", changed(changed(GOOD, 0, np.nan), 5, np.r_[np.inf, np.ones(255)]), rows=2, row=5),
-    e("LN001", "note", changed(GOOD, 4, np.nan), rows=1),
+    e("LN001", "note", changed(GOOD, 4, np.nan), rows=1, row=4),
     e("LN001", None, GOOD),
     e("LN002", "note", changed(GOOD, 6, 0.0), rows=1, row=6),
     e("LN002", None, changed(GOOD, 6, 1.0)),

@@ -91,6 +91,7 @@ class InputStatistics:
     nan_rows: int = 0
     partly_nan_rows: int = 0
     inf_rows: int = 0
+    first_nan_row: int = -1
     first_nonfinite_row: int = -1
 
 

@@ -32,7 +32,7 @@ def non_finite_input(facts: SiteFacts) -> dict[str, Any] | None:
         if bad
         else "Wholly NaN rows are usually padding; they are left out of all counts below.",
         "rows": partly + inf + nan,
-        "row": facts.input.first.row("nonfinite"),
+        "row": facts.input.first.row("nonfinite" if bad else "nan"),
         "measured": float(counts["nan"] + counts["inf"]),
         "limit": 0.0,
         "remedy": "look at what produces these rows" if bad else "",

@@ -45,8 +45,9 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
         zero_rows=int((amax == 0).sum()),
         constant_rows=int(rows.constant.sum()),
     )
-    if rows.first_nonfinite_row >= 0:
-        out.first.see_first("nonfinite", np.array([rows.first_nonfinite_row]))
+    for name, row in (("nan", rows.first_nan_row), ("nonfinite", rows.first_nonfinite_row)):
+        if row >= 0:
+            out.first.see_first(name, np.array([row]))
     if not len(amax):
         return
     variance = np.ldexp(rows.variance, 2 * rows.unit)
