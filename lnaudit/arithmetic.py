@@ -184,6 +184,9 @@ def round_number(value: float, fmt: Format) -> float:
         return float(rounded(np.array([value], np.float64), fmt)[0])
 
 
+FEW = 1 << 11  # elements
+
+
 def tree_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
     """Sum over the first axis by halves: while P > 1, P /= 2 and b[i] = b[i] + b[i+P], b padded to a power of two.
 
@@ -201,12 +204,18 @@ def tree_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
     np.add(b[:paired], b[half:], out=acc[:paired])
     round_in_place(acc[:paired], fmt, ws)
     acc[paired:] = b[paired:half]
-    while half > 1:
+    exact = _rounding(fmt, acc.itemsize) is None
+    while half > 1 and (exact or half * acc[0].size > FEW):
         half //= 2
         head = acc[:half]
         np.add(head, acc[half : 2 * half], out=head)
         round_in_place(head, fmt, ws)
-    return np.array(acc[0])
+    # numpy's and ml_dtypes' own addition is slow but rounds in one call, which counts for the last few
+    rest = acc[:half].astype(np.dtype(fmt.name), copy=False)
+    while half > 1:
+        half //= 2
+        rest = rest[:half] + rest[half : 2 * half]
+    return np.array(rest[0], fmt.carrier)
 
 
 def serial_sum(b: Array, fmt: Format, ws: Workspace) -> Array:

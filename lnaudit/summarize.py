@@ -19,7 +19,7 @@ from .site import Rows
 from .summary import Summary, fold
 
 Array = NDArray[Any]
-BLOCK_ELEMENTS = 1 << 21  # what one thread reads and folds at a time: 8 to 16 MiB
+BLOCK_BYTES = 1 << 24  # what one thread reads and folds at a time
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
 
@@ -49,12 +49,12 @@ def summarize(rows: Rows, plan: Plan, progress: Progress | None = None, jobs: in
     jobs = jobs or os.cpu_count() or 1
     if rows.rows * rows.features <= ALONE:
         jobs = 1
-    return _merged(_summaries(rows.blocks(BLOCK_ELEMENTS), plan, jobs), plan, progress)
+    return _merged(_summaries(rows.blocks(BLOCK_BYTES // rows.dtype.itemsize), plan, jobs), plan, progress)
 
 
 def summarize_rows(rows: Rows, indices: Array, plan: Plan) -> Summary:
     """Return the Summary of some rows, by ascending index."""
-    step = max(1, BLOCK_ELEMENTS // rows.features)
+    step = max(1, BLOCK_BYTES // rows.dtype.itemsize // rows.features)
     total = Summary.empty(plan)
     for start in range(0, len(indices), step):
         chosen = indices[start : start + step]

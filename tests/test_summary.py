@@ -57,7 +57,7 @@ def cut_up(sub_block: int, block: int) -> Iterator[None]:
     with (
         mock.patch.object(numpy_engine, "SUB_BLOCK", sub_block),
         mock.patch.object(numpy_engine, "NARROW_ROWS", 1),
-        mock.patch.object(summarize, "BLOCK_ELEMENTS", block),
+        mock.patch.object(summarize, "BLOCK_BYTES", 4 * block),
         mock.patch.object(summarize, "ALONE", 0),
     ):
         yield

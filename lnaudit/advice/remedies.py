@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -138,21 +139,10 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
     """Try x * 2^k before the cast: down while anything held passes half of its range, else up until it is cured."""
     if "error" not in ills.values():
         return None
-    shifts: list[int] = []
     if _peak(trials.run(fmt, kernel, sample=True)) > HALF_RANGE:
-        for k in range(-1, -LARGEST_SHIFT - 1, -1):
-            # the witness rows first: they are few, and all rows must agree
-            if all(_peak(_scaled(trials, fmt, kernel, k, sample)) <= HALF_RANGE for sample in (True, False)):
-                shifts = [k]
-                break
+        shifts = _largest_shift_down(trials, fmt, kernel)
     else:
-        for k in range(1, LARGEST_SHIFT + 1):
-            trial = _scaled(trials, fmt, kernel, k, True)
-            if _peak(trial) > HALF_RANGE:
-                break
-            if recommend(trial, 0).epsilon is not None:
-                shifts = [k]
-                break
+        shifts = _smallest_shift_up(trials, fmt, kernel)
     for k in shifts:
         choice = recommend(_scaled(trials, fmt, kernel, k), 0)
         if choice.epsilon is None:
@@ -166,6 +156,30 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
         values = {"k": k, "epsilon": choice.epsilon, "effective_epsilon": effective}
         return trials.offer(ills, "prescale", detail, trial, **values)
     return None
+
+
+def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int]:
+    """Return the largest k < 0 for which everything held stays within half of its range, if there is one."""
+
+    def fits(down: int, sample: bool) -> bool:
+        return _peak(_scaled(trials, fmt, kernel, -down, sample)) <= HALF_RANGE
+
+    # the witness rows first: they are few; then all rows must agree
+    tried = range(1, LARGEST_SHIFT + 1)
+    first = bisect.bisect_left(tried, True, key=lambda down: fits(down, True))
+    found = next((down for down in tried[first:] if fits(down, False)), None)
+    return [] if found is None else [-found]
+
+
+def _smallest_shift_up(trials: Trials, fmt: Format, kernel: Kernel) -> list[int]:
+    """Return the smallest k > 0 for which some epsilon is safe on the witness rows, if nothing overflows before."""
+    for k in range(1, LARGEST_SHIFT + 1):
+        trial = _scaled(trials, fmt, kernel, k, True)
+        if _peak(trial) > HALF_RANGE:
+            break
+        if recommend(trial, 0).epsilon is not None:
+            return [k]
+    return []
 
 
 def _scaled(trials: Trials, fmt: Format, kernel: Kernel, k: int, sample: bool = False) -> Summary:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import Workspace, lane_extremes, lane_sum, round_in_place, two_product
+from ..arithmetic import Workspace, lane_extremes, lane_sum, round_in_place, rounded, two_product
 from ..formats import FORMATS, Format
 from . import interpreter
 from .reference import Reference, center
@@ -138,48 +138,51 @@ def _cast(
 ) -> tuple[Array, CastStatistics]:
     h = cast_rows(x, fmt, plan.prescale, ws)
     # rounding is monotone: the extremes of h are the rounded extremes of x
-    ends = cast_rows(np.stack([rows.x_max, rows.x_min]), fmt, plan.prescale, Workspace()).astype(np.float64)
+    ends = rounded(np.ldexp(np.stack([rows.x_max, rows.x_min]), plan.prescale), fmt).astype(np.float64)
     finite = np.isfinite(ends[0]) & np.isfinite(ends[1])
     constant = (ends == 0).all(axis=0) if plan.rms else ends[0] == ends[1]
     cast = CastStatistics(h_max=ends[0], h_min=ends[1], finite=finite, constant=constant & finite, error=np.zeros(0))
     cast.overflow = 0 if finite.all() else int(np.isinf(h[:, ~finite]).sum())
-    zeros = int(np.count_nonzero(h == 0))
-    cast.subnormal = int(np.count_nonzero(np.abs(h) < h.dtype.type(fmt.smallest_normal))) - zeros
-    cast.nonzero = x.size - (zeros if h is x else int(np.count_nonzero(x == 0)))
+    zeros, cast.subnormal = _count_small(h, fmt, ws)
+    cast.nonzero = x.size - (zeros if h is x or not zeros else int(np.count_nonzero(x == 0)))
     if h is x:
         cast.error = np.zeros(len(finite))
         return h, cast
     cast.underflow = zeros - (x.size - cast.nonzero)
-    cast.error = _cast_error(h, x, cast, rows, reference, rho, plan, ws)
+    cast.error = _cast_error(h, x, cast, reference, rho, plan, ws)
     return h, cast
 
 
+def _count_small(h: Array, fmt: Format, ws: Workspace) -> tuple[int, int]:
+    """Count zeros and subnormal numbers; the bits of magnitudes are ordered as the magnitudes are."""
+    integer = f"int{8 * h.itemsize}"
+    smallest_normal = np.array(fmt.smallest_normal, h.dtype).view(integer)
+    bits = ws.array("bits", h.shape, integer)
+    np.bitwise_and(h.view(integer), np.iinfo(integer).max, out=bits)
+    small = int(np.count_nonzero(np.less(bits, smallest_normal, out=ws.array("small", h.shape, "bool"))))
+    zeros = int(np.count_nonzero(bits == 0)) if small else 0
+    return zeros, small - zeros
+
+
 def _cast_error(
-    h: Array,
-    x: Array,
-    cast: CastStatistics,
-    rows: InputStatistics,
-    reference: Reference,
-    rho: Array,
-    plan: Plan,
-    ws: Workspace,
+    h: Array, x: Array, cast: CastStatistics, reference: Reference, rho: Array, plan: Plan, ws: Workspace
 ) -> Array:
-    """RMS of exact LN of h minus exact LN of x, by the closed form of design 4 with t = v_h - v, exact to rounding."""
+    """RMS of exact LN of h minus exact LN of x: the closed form of design 4 with v_h - v = c - mean(c), c = h - x."""
     d = plan.features
-    t = ws.array("t", x.shape, "float64")
+    c = ws.array("t", x.shape, "float64")
     shift = plan.prescale + reference.unit
     if shift.any():
-        np.subtract(np.ldexp(h.astype(np.float64), -shift), np.ldexp(x.astype(np.float64), -reference.unit), out=t)
+        np.subtract(np.ldexp(h.astype(np.float64), -shift), np.ldexp(x.astype(np.float64), -reference.unit), out=c)
     elif h.dtype == x.dtype:
         # the rounding error of a shorter significand is itself a number of the carrier
-        np.copyto(t, np.subtract(h, x, out=ws.array("cast_error", x.shape, x.dtype.name)))
+        np.copyto(c, np.subtract(h, x, out=ws.array("cast_error", x.shape, x.dtype.name)))
     else:
-        np.subtract(h, x, out=t, dtype=np.float64)
+        np.subtract(h, x, out=c, dtype=np.float64)
     if not plan.rms:
-        np.subtract(t, lane_sum(t) / d, out=t)
+        np.subtract(c, lane_sum(c) / d, out=c)
     product = ws.array("product", x.shape, "float64")
-    D = lane_sum(np.multiply(t, t, out=product)) / d
-    S = lane_sum(np.multiply(t, reference.v, out=product)) / d
+    D = lane_sum(np.multiply(c, c, out=product)) / d
+    S = lane_sum(np.multiply(c, reference.v, out=product)) / d
     q = reference.variance
     epsilon = np.ldexp(plan.model_epsilon, -2 * reference.unit)
     rho_h = 1.0 / np.sqrt(np.maximum(q + 2 * S + D, 0.0) + epsilon)
@@ -212,7 +215,11 @@ def _kernel(
     if reference.v_low is not None and fmt is FORMATS["float64"]:
         np.subtract(v, reference.v_low, out=v)
     D = lane_sum(np.multiply(v, v, out=product)) / d
-    S = lane_sum(np.multiply(v, reference.v, out=product)) / d
+    if fmt is FORMATS["float64"]:
+        S = lane_sum(np.multiply(v, reference.v, out=product)) / d
+    else:
+        # from A = q + 2 S + D, to 1e-16 of the largest of them: far below what these formats resolve
+        S = ((A - reference.variance) - D) / 2
 
     _, inverse = interpreter.inverse(centered.variance, (plan.epsilon,), fmt, kernel)
     normalized = interpreter.normalize(centered.v, inverse[0], fmt, kernel, ws)
