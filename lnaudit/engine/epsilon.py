@@ -103,7 +103,8 @@ def row_error(rows: InputStatistics, stats: KernelStatistics, response: Response
     squared += (2 * stats.S) * r
     squared *= difference
     squared += r * r * stats.D
-    squared[:, stats.A == 0] = (rho * rho * q)[stats.A == 0]  # nothing is left, whatever the scale
+    # nothing is left, whatever the scale; rho^2 alone may overflow
+    squared[:, stats.A == 0] = ((rho * np.sqrt(q)) ** 2)[stats.A == 0]
     emptied = ~(stats.A >= q / 4)
     if emptied.any():
         # the first form cancels when the kernel has emptied the row
