@@ -57,21 +57,18 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
         _, error = two_product(reference.v, rho)
         meant_low = error + reference.v_low * rho + reference.v * rho_low
 
-    result = RowStatistics(input=statistics)
+    casts: dict[str, CastStatistics] = {}
+    kernels: dict[int, KernelStatistics] = {}
     shift = reference.unit + plan.prescale
     for fmt in dict.fromkeys(fmt for fmt, _ in plan.results):
         h, cast = _cast(x, fmt, statistics, reference, rho, plan, ws)
-        result.casts[fmt.name] = cast
+        casts[fmt.name] = cast
+        h_max, h_min = cast.h_max.astype(fmt.carrier), cast.h_min.astype(fmt.carrier)
         for i, (other, kernel) in enumerate(plan.results):
             if other is fmt:
-                h_max, h_min = cast.h_max.astype(fmt.carrier), cast.h_min.astype(fmt.carrier)
                 centered = interpreter.center(h, h_max, h_min, fmt, kernel, plan.rms, ws)
-                part = _kernel(centered, reference, shift, meant, meant_low, i, plan, ws)
-                result.kernels.append(part)
-    # formats were visited in the order of their first result
-    order = [i for fmt in result.casts for i, (other, _) in enumerate(plan.results) if other.name == fmt]
-    result.kernels = [result.kernels[order.index(i)] for i in range(len(order))]
-    return result
+                kernels[i] = _kernel(centered, reference, shift, meant, meant_low, i, plan, ws)
+    return RowStatistics(input=statistics, casts=casts, kernels=[kernels[i] for i in sorted(kernels)])
 
 
 def turned(rows: Array, ws: Workspace) -> Array:
