@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import Workspace, check_hardware, quiet
@@ -46,21 +45,15 @@ def summarize(rows: Rows, plan: Plan, progress: Progress | None = None, jobs: in
     jobs : int
         Threads; 0 means one a core. The result does not depend on it.
     """
-    jobs = jobs or os.cpu_count() or 1
+    jobs = jobs or _cores()
     if rows.rows * rows.features <= ALONE:
         jobs = 1
     return _merged(_summaries(rows.blocks(BLOCK_BYTES // rows.dtype.itemsize), plan, jobs), plan, progress)
 
 
-def summarize_rows(rows: Rows, indices: Array, plan: Plan) -> Summary:
-    """Return the Summary of some rows, by ascending index."""
-    step = max(1, BLOCK_BYTES // rows.dtype.itemsize // rows.features)
-    total = Summary.empty(plan)
-    for start in range(0, len(indices), step):
-        chosen = indices[start : start + step]
-        summary = _work(rows.take(chosen), 0, plan)
-        total.merge(summary)
-    return total
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _merged(summaries: Iterator[tuple[int, Summary]], plan: Plan, progress: Progress | None) -> Summary:
@@ -92,8 +85,3 @@ def _summaries(blocks: Iterator[tuple[int, Array]], plan: Plan, jobs: int) -> It
         finally:
             for _, future in pending:
                 future.cancel()
-
-
-def all_rows(rows: Rows) -> Array:
-    """Return the indices of all rows."""
-    return np.arange(rows.rows)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..formats import FORMATS, WIDER, Format
 from ..kernels import KERNELS, LADDER, Kernel
-from ..site import Rows
-from ..summarize import summarize, summarize_rows
+from ..site import ArrayRows, Rows
+from ..summarize import summarize
 from ..summary import Summary
 from ..wording import epsilon as epsilon_text
 from ..wording import magnitude, percent
@@ -51,6 +51,7 @@ class Trials:
         self._known: dict[tuple[str, Kernel, float, int, bool], Summary] = {}
         self.complete = rows.rows * rows.features < ALL_ROWS_BELOW
         self._witnesses = summary.witness_rows()
+        self._sample: Rows | None = None
 
     def run(
         self, fmt: Format, kernel: Kernel, *, epsilon: float | None = None, prescale: int = 0, sample: bool = False
@@ -67,10 +68,13 @@ class Trials:
                 epsilons=candidates(self._plan.model_epsilon) if prescale else (),
                 prescale=prescale,
             )
-            self._known[key] = (
-                summarize_rows(self._rows, self._witnesses, plan) if sample else summarize(self._rows, plan)
-            )
+            self._known[key] = summarize(self._witness_rows() if sample else self._rows, plan)
         return self._known[key]
+
+    def _witness_rows(self) -> Rows:
+        if self._sample is None:
+            self._sample = ArrayRows(self._rows.take(self._witnesses))
+        return self._sample
 
     def verified(self, summary: Summary) -> str | bool:
         """Say on which rows a trial holds: no NaN or Inf, and every row's error within its limit."""
