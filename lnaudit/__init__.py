@@ -24,6 +24,10 @@ _HOME = {
 __all__ = ["LnauditError", "__version__", "audit", "layer_norm", "recommend_epsilon", "round_to", "theory"]
 
 
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])
+
+
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
-INTERNAL_ERROR, INTERRUPTED = 3, 130
+USAGE, INTERNAL_ERROR, INTERRUPTED = 2, 3, 130
 
 
 def main() -> None:
@@ -13,22 +14,38 @@ def main() -> None:
         from .cli.app import app
 
         app()
+    except SystemExit as end:
+        # the option parser refuses in its own way, before any command runs
+        if end.code == USAGE and not _answered():
+            _answer_in_json("the options could not be understood; see --help", " ".join(sys.argv[1:2]))
+        raise
     except KeyboardInterrupt:
         sys.stderr.write("lnaudit: interrupted\n")
         sys.exit(INTERRUPTED)
     except Exception as error:
         if {"-v", "--verbose"} & set(sys.argv):
-            raise_traceback()
+            import traceback
+
+            traceback.print_exc()
         text = " ".join(f"{type(error).__name__}: {error}".split())
         sys.stderr.write(f"lnaudit: internal error: {text}; run it again with -v and report it\n")
+        _answer_in_json(f"internal error: {text}", "")
         sys.exit(INTERNAL_ERROR)
 
 
-def raise_traceback() -> None:
-    """Print the traceback of the error that is being handled."""
-    import traceback
+def _answered() -> bool:
+    """Whether a command has begun, which then writes its own answer."""
+    scan = sys.modules.get("lnaudit.cli.scan")
+    return scan is not None and scan.begun
 
-    traceback.print_exc()
+
+def _answer_in_json(reason: str, source: str) -> None:
+    """Write a JSON document where one was asked for, so that a reader of stdout always finds one."""
+    pairs = {" ".join(pair).replace("=", " ") for pair in itertools.pairwise([*sys.argv, ""])}
+    if any(pair.strip().startswith("--output-format json") for pair in pairs):
+        from .cli.scan import refused
+
+        sys.stdout.write(refused(reason, source))
 
 
 if __name__ == "__main__":

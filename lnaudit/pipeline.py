@@ -11,7 +11,7 @@ import numpy as np
 
 from .advice import CONSTANTS, Choice, Trials, candidates, common_choice, offer, recommend, weakest_clean_kernel
 from .advice.remedies import Codes, Offer
-from .engine.rows import Plan
+from .engine.rows import Plan, accepted_error
 from .errors import LnauditError
 from .findings import SEVERITIES, Finding, worst
 from .formats import FORMATS, Format
@@ -74,13 +74,19 @@ def run(
             continue
         try:
             audits.append(audit_site(site, settings, progress))
+            if not audits[-1].report.input["finite_rows"]:
+                reason = "no row is finite, so nothing was judged; look at what comes before the norm"
+                not_audited.append(NotAudited(source=site.source, reason=reason))
         except LnauditError as error:  # the file changed or could not be read to its end
             not_audited.append(NotAudited(source=error.source or site.source, reason=error.reason))
     verdicts = Counter(audit.report.verdict for audit in audits)
     return Report(
         kind=kind,
         lnaudit_version=__version__,
-        config=settings.config,
+        config={
+            **settings.config,
+            "limits": {fmt.name: accepted_error(settings.tolerance, fmt) for fmt in settings.formats},
+        },
         summary={"sites": len(audits), "fail": verdicts["fail"], "warn": verdicts["warn"], "pass": verdicts["pass"]},
         not_audited=not_audited,
         epsilon=_model_epsilons(audits),
@@ -195,7 +201,7 @@ def _better_axis(rows: Rows, summary: Summary) -> int | None:
 def _model_epsilons(audits: list[SiteAudit]) -> list[ModelEpsilon]:
     """One epsilon for all sites of the same epsilon, for each emulation (a config holds one number)."""
     groups: dict[tuple[float, Format, Kernel], dict[str, tuple[float, ...]]] = defaultdict(dict)
-    for audit in audits:
+    for audit in (a for a in audits if a.report.input["finite_rows"]):
         for fmt, kernel, choice in audit.choices:
             groups[audit.report.epsilon, fmt, kernel][audit.report.name] = choice.safe
     entries = []

@@ -65,6 +65,8 @@ def _parameters(site: Site) -> dict[str, Any]:
 
     finite = None if site.weight is None else np.abs(site.weight[np.isfinite(site.weight)])
     return {
+        "weight": site.weight is not None,
+        "bias": site.bias is not None,
         "weight_nonfinite": nonfinite(site.weight),
         "bias_nonfinite": nonfinite(site.bias),
         "max_abs_weight": None if finite is None or not len(finite) else float(finite.max()),

@@ -359,7 +359,13 @@ class TestParameters:
         for result in report.to_dict()["sites"][0]["results"]:
             assert (result["verdict"], result["nan"], result["inf"], result["failing_rows"]) == ("pass", 0, 0, 0)
             assert result["affine"] == {"nan": 16, "inf": 0, "nonfinite_rows": 16}
-        assert report.sites[0].parameters == {"weight_nonfinite": 1, "bias_nonfinite": 0, "max_abs_weight": 1.0}
+        assert report.sites[0].parameters == {
+            "weight": True,
+            "bias": False,
+            "weight_nonfinite": 1,
+            "bias_nonfinite": 0,
+            "max_abs_weight": 1.0,
+        }
 
     def test_weight_beyond_the_range(self):
         # case B19: the statistics are clean, 2.9 % of the outputs are Inf

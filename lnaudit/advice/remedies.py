@@ -16,7 +16,7 @@ from ..site import ArrayRows, Rows
 from ..summarize import summarize
 from ..summary import Summary
 from ..wording import epsilon as epsilon_text
-from ..wording import magnitude, percent
+from ..wording import magnitude, percent, short
 from .window import Choice, candidates, distortion, recommend
 
 Array = NDArray[Any]
@@ -98,6 +98,9 @@ class Trials:
         if not verified or not cured or worse:
             return None
         result = trial.results[0]
+        cost = result.extremes.value("cast_error")
+        if cost is not None and cost > trial.plan.limit_of(trial.plan.results[0][0]):
+            detail += f" (what the cast costs remains: up to {short(cost)})"
         return Offer(
             kind=kind,
             detail=detail,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FAIL_ON = ("error", "warning", "note", "never")
 OUTPUT_FORMATS = ("table", "json")
 CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
+begun = False  # a command that has begun answers for itself
 
 
 def scan(
@@ -61,6 +62,8 @@ def scan(
 
       lnaudit scan dumps/ --norm rms --fail-on error --output-format json
     """
+    global begun
+    begun = True
     try:
         found, settings = _request(
             paths,
@@ -76,9 +79,11 @@ def scan(
         if output_format == "json":
             _write(_refused(error), output_format, ascii)
         raise typer.Exit(NOT_AUDITED) from None
+    from ..readers.files import printable
+
     report = _audited(found, settings)
     for failure in report.not_audited:
-        typer.echo(f"lnaudit: {failure.source}: {failure.reason}", err=True)
+        typer.echo(f"lnaudit: {printable(failure.source)}: {failure.reason}", err=True)
     _write(report, output_format, ascii)
     raise typer.Exit(_exit_code(report, fail_on))
 
@@ -175,4 +180,20 @@ def write_out(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
+    except OSError as error:
+        _forget_stdout()
+        typer.echo(f"lnaudit: stdout: {error.strerror or error}; nothing more was written", err=True)
+        raise typer.Exit(NOT_AUDITED) from None
+
+
+def _forget_stdout() -> None:
+    """Let nothing try again to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def refused(reason: str, source: str) -> str:
+    """Return the JSON document of a run that could not begin or ended in a crash."""
+    from ..render import RENDERERS, Style
+
+    return RENDERERS["json"](_refused(LnauditError(reason, source=source)), Style())

@@ -47,7 +47,7 @@ def kernels(
     try:
         kernel = get_kernel(name)
     except LnauditError as error:
-        typer.echo(f"lnaudit: {error}", err=True)
+        typer.echo(f"lnaudit: kernels: {error.reason}", err=True)
         raise typer.Exit(2) from None
     lines = [f"{kernel.name}: {kernel.stands_for}", f"source: {kernel.source}", ""]
     lines += [f"  {axis:16}{getattr(kernel, axis)}" for axis in AXES if axis != "variance"]

@@ -20,6 +20,11 @@ Array = NDArray[Any]
 T = TypeVar("T", bound="InputStatistics | CastStatistics | KernelStatistics")
 
 
+def accepted_error(tolerance: float, fmt: Format) -> float:
+    """Accepted row error in a format: the tolerance, at least four unit roundoffs (a heuristic)."""
+    return max(tolerance, 4 * fmt.unit_roundoff)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What to emulate.
@@ -66,8 +71,8 @@ class Plan:
         return float(np.ldexp(epsilon, -2 * self.prescale))
 
     def limit_of(self, fmt: Format) -> float:
-        """Accepted row error in a format: the tolerance, at least four unit roundoffs (a heuristic)."""
-        return max(self.tolerance, 4 * fmt.unit_roundoff)
+        """Accepted row error in a format."""
+        return accepted_error(self.tolerance, fmt)
 
 
 @dataclass(kw_only=True)

@@ -92,14 +92,25 @@ class _Search:
         shown = given.replace(os.sep, "/")
         if os.path.isdir(given):
             self._folder(given)
+        elif PurePosixPath(shown).name == MANIFEST and os.path.exists(given):
+            self._failed(shown, "is a manifest; pass its folder")
         elif os.path.lexists(given) or not is_pattern(given):
             self._file(shown, shown)
+            self._beside_manifest(shown)
         else:
             matches = [m for m in expand(given) if os.path.isdir(m) or _readable(m)]
             if not matches:
                 self._failed(shown, f"matches no folder and no {_SUFFIXES} file; nothing to audit")
             for match in matches:
                 self.follow(match)
+
+    def _beside_manifest(self, path: str) -> None:
+        """Note that a manifest does not govern a file that was named itself."""
+        manifest = PurePosixPath(path).parent / MANIFEST
+        if os.path.isfile(manifest):
+            note = f"{printable(str(manifest))}: not used for files that are named themselves; pass the folder"
+            if note not in self.notes:
+                self.notes.append(note)
 
     def _failed(self, path: str, reason: str) -> None:
         self.items.append(NotAudited(source=path, reason=reason))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ _SIZE_LIMIT = 1 << 26
 _NORMS = ("layer", "rms", "group", "instance")
 # keys that other programs use for the same thing: ignoring one would audit the model at the wrong epsilon
 _MISTAKEN = {"eps": "epsilon", "gamma": "weight", "scale": "weight", "beta": "bias", "axes": "axis", "path": "file"}
+
+_KEYS = ("name", "file", "norm", "axis", "epsilon", "weight", "bias", "kernel", "groups")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,12 +133,16 @@ def _site(entry: dict[str, Any]) -> ManifestSite:
     for wrong, right in _MISTAKEN.items():
         if wrong in entry and right not in entry:
             raise LnauditError(f"has the key {wrong!r}", f"it is called {right!r} here")
+    for key in entry:
+        near = difflib.get_close_matches(key, _KEYS, 1, 0.75)
+        if near and key not in _KEYS:
+            raise LnauditError(f"has the key {_shown(key)}", f"did you mean {near[0]!r}?")
     name, file = _text(entry, "name"), _file(entry, "file")
     if name is None or file is None:
-        raise LnauditError(f"has no {'name' if name is None else 'file'!r}", "each site needs both")
+        raise LnauditError(f"has no {'name' if name is None else 'file'!r}", "each site needs a name and a file")
     norm = _text(entry, "norm")
     if norm not in (None, *_NORMS):
-        raise LnauditError(f"has norm {_shown(norm)}", f"choose from {', '.join(_NORMS)}")
+        raise LnauditError(f"has norm {_shown(norm)}", "choose from layer, rms")
     return ManifestSite(
         name=name,
         file=file,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ..errors import LnauditError
+from ..kernels import get_kernel
 from ..site import Array, Rows, Site
 from . import READERS
 from .elements import dtype_named
@@ -80,6 +81,8 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
     norm = options.norm or entry.norm or "layer"
     _check_norm(norm)
     axis = next(axis for axis in (options.axis, entry.axis, -1) if axis is not None)
+    if entry.kernel is not None:
+        get_kernel(entry.kernel)
     rows = _open_rows(file.path, axis, options.dtype)
     epsilon, epsilon_source = 1e-5, "default"
     if options.epsilon is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..findings import Finding
+from ..findings import SEVERITIES, Finding
 from ..report import Report, SiteReport
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style, bound, verdict_word
@@ -40,9 +40,15 @@ def _end(report: Report, style: Style) -> list[str]:
 
 
 def _exit_code(report: Report) -> str:
+    """Say what ends the process with which code, and what does not."""
+    fail_on = report.config.get("fail_on", "never")
     said = ["exit 2 (not audited)."] if report.not_audited else []
+    counted_in = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
+    bad = sum(finding.severity in counted_in for finding in report.findings)
+    if bad and not report.not_audited:
+        said.append(f"exit 1 ({counted(bad, 'finding')} at or above --fail-on {fail_on}).")
     fails = any(site.verdict == "fail" for site in report.sites)
-    if fails and len(report.sites) > 1 and report.config.get("fail_on", "never") == "never":
+    if fails and len(report.sites) > 1 and fail_on == "never":
         said.append("Findings alone do not fail a scan: --fail-on error.")
     return "  ".join(said)
 
@@ -69,11 +75,13 @@ def _culprits(site: SiteReport) -> list[str]:
 
 
 def _beside(findings: list[Finding]) -> list[str]:
-    """Count what no verdict shows: findings about a whole site, and notes."""
+    """Count what the verdicts do not show: findings about a whole site, warnings and notes."""
     of_sites = [f.severity for f in findings if f.format is None]
+    warnings = sum(f.severity == "warning" and f.format is not None for f in findings)
     amounts = [
         (of_sites.count("error"), "site error"),
         (of_sites.count("warning"), "site warning"),
+        (warnings, "warning"),
         (sum(f.severity == "note" for f in findings), "note"),
     ]
     said = [counted(n, noun) for n, noun in amounts if n]

@@ -26,6 +26,7 @@ def finding_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -
     """Return the paragraphs of a site's findings, which come worst first, each with the remedies that cure it."""
     results: dict[Key, Result] = {(r.format, r.kernel): r for r in site.results}
     told: set[Key] = set()
+    shown: dict[Key, list[Remedy]] = {}
     lines: list[str] = []
     for group in _same_text(findings):
         lines += [""] if lines else []
@@ -33,7 +34,7 @@ def finding_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -
         concerned = [results[key] for key in keys if key in results]
         lines += _paragraph(group[0], keys, style)
         if group[0].severity != "note" and concerned:
-            help_ = partial(_help, code=group[0].code, style=style)
+            help_ = partial(_help, code=group[0].code, shown=shown, style=style)
             lines += _per_result(concerned, help_, len(keys), style)
         elif group[0].remedy and not concerned:
             lines += style.wrap(f"What to do: {style.safe(group[0].remedy)}.", _BODY, _BODY)
@@ -90,9 +91,13 @@ def _per_result(
     return lines
 
 
-def _help(result: Result, code: str, style: Style) -> list[str]:
-    """Say what cures a finding, and whether another epsilon could."""
+def _help(result: Result, code: str, shown: dict[Key, list[Remedy]], style: Style) -> list[str]:
+    """Say what cures a finding, and whether another epsilon could; not again what a worse finding has just said."""
+    key = (result.format, result.kernel)
     remedies = [remedy for remedy in result.remedies if code in remedy.cures]
+    if remedies and shown.get(key) == remedies:
+        return style.wrap("What helps: the same as above.", _BODY, _BODY)
+    shown.setdefault(key, remedies)
     advice = result.recommendation
     # where the cast is to blame, the finding says so
     none = advice.epsilon is None and advice.reason != "cast"

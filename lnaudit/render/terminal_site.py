@@ -40,10 +40,10 @@ def legend_lines(report: Report, style: Style) -> list[str]:
     """Return what the columns and the kernels mean, for those that were printed."""
     results = [result for site in report.sites for result in site.results]
     layouts = [choose_layout(site.results, style) for site in report.sites]
-    facts = ["Counts are rows.", f"Error: RMS of a row against the exact result, 1 = normalized scale{_limit(report)}."]
+    facts = ["Counts are rows.", "Error: RMS of a row against the exact result, 1 = normalized scale."]
     if any(layout is None or layout.has_ratio for layout in layouts):
         facts.append("Ratio: variance that comes out, 1 = all; smallest/median row.")
-    facts.append(f"Epsilons tried: {_tried()}.")
+    facts += [*_limit(report), f"Epsilons tried: {_tried()}."]
     if any(r.recommendation.epsilon is not None and not r.recommendation.verified for r in results):
         facts.append("?: not verified by a second run.")
     used = [name for name in _KERNELS if any(r.kernel == name for r in results)]
@@ -67,11 +67,16 @@ def _tried() -> str:
     return f"{wording.epsilon(numbers.LOWEST_TRIED)} to {wording.epsilon(numbers.HIGHEST_TRIED)}"
 
 
-def _limit(report: Report) -> str:
-    tolerance = report.config.get("tolerance")
-    if isinstance(tolerance, dict):
-        return "; limit " + ", ".join(f"{wording.short(limit)} ({fmt})" for fmt, limit in tolerance.items())
-    return f"; limit {wording.short(tolerance)}" if isinstance(tolerance, float | int) else ""
+def _limit(report: Report) -> list[str]:
+    """Say up to which error a row is fine, by format where that differs."""
+    limits: dict[str, float] = report.config.get("limits") or {}
+    if not limits:
+        return []
+    if len(set(limits.values())) == 1:
+        text = wording.short(next(iter(limits.values())))
+    else:
+        text = ", ".join(f"{wording.short(limit)} ({fmt})" for fmt, limit in limits.items())
+    return [f"Limit: {text}, or twice what the cast alone costs."]
 
 
 def _header(site: SiteReport, style: Style) -> list[str]:
@@ -92,7 +97,9 @@ def _assumed(site: SiteReport) -> str:
     override = f"; {joined(options)} override{'s' * (len(options) == 1)} the manifest" if options else ""
     size = f"{counted(site.rows, 'row')} x {counted(site.features, 'feature')}, {site.dtype}"
     epsilon = f"epsilon {wording.epsilon(site.epsilon)} ({source})"
-    return f"{NORMS.get(site.norm, site.norm)} over {where}: {size}; {epsilon}{override}"
+    given = joined(name for name in ("weight", "bias") if site.parameters.get(name))
+    extra = f"; with {given}" if given else ""
+    return f"{NORMS.get(site.norm, site.norm)} over {where}: {size}; {epsilon}{override}{extra}"
 
 
 def _input(figures: dict[str, Any], norm: str) -> str:

@@ -41,7 +41,7 @@ COLUMNS = (
     VERDICT,
     Column(title="format", text=lambda r: r.format, left=True),
     KERNEL,
-    Column(title="NaN/Inf", text=lambda r: wording.count(r.nonfinite_rows)),
+    Column(title="NaN/Inf", text=lambda r: wording.count(max(r.nonfinite_rows, r.affine["nonfinite_rows"]))),
     Column(title="all-zero", text=lambda r: wording.count(r.collapsed_rows)),
     Column(title="var=0", text=lambda r: wording.count(r.variance_zero_rows), leaves=2),
     RATIO,

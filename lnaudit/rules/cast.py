@@ -71,25 +71,32 @@ def cast_destroys_variance(facts: ResultFacts) -> dict[str, Any] | None:
     counts, extremes = facts.result.counts, facts.result.extremes
     rows, total = facts.result.primary["LN203"], counts["finite_rows"]
     cost = extremes.value("cast_error")
+    costly = counts["costly_cast_rows"]
     if rows:
+        others = (
+            f" In {costly - rows:,} more the cast alone costs more than the limit, up to {short(cost)}."
+            if costly > rows
+            else ""
+        )
         return {
             "severity": "error",
             "title": f"{share(rows, total)} become constant in the cast",
             "message": f"At |x| up to {short(facts.site.input.extremes.value('max_abs'))} the spacing of "
-            f"{facts.fmt.name} is wider than the spread of these rows. No kernel and no epsilon brings it back.",
+            f"{facts.fmt.name} is wider than the spread of these rows. No kernel and no epsilon brings it "
+            f"back.{others}",
             "rows": rows,
             "row": extremes.row("code LN203"),
             "measured": extremes.value("code LN203"),
             "limit": facts.limit,
         }
-    if not counts["costly_cast_rows"]:
+    if not costly:
         return None
     return {
         "severity": "warning",
-        "title": f"the cast alone costs more than the limit in {share(counts['costly_cast_rows'], total)}",
+        "title": f"the cast alone costs more than the limit in {share(costly, total)}",
         "message": f"Exact arithmetic on the {facts.fmt.name} values is off by {short(cost)} of the normalized scale "
         f"in the worst row (limit {short(facts.limit)}). No kernel and no epsilon undoes that.",
-        "rows": counts["costly_cast_rows"],
+        "rows": costly,
         "row": extremes.row("cast_error"),
         "measured": cost,
         "limit": facts.limit,

@@ -46,7 +46,7 @@ def _count(facts: SiteFacts, key: str, text: str, first: str) -> dict[str, Any] 
     return {
         "severity": "note",
         "title": f"{share(rows, facts.input.counts['finite_rows'])} are {text}",
-        "message": "Their exact output is the bias for every epsilon > 0; at epsilon 0 it is 0/0. They fail no gate.",
+        "message": "Their exact output is the bias for every epsilon > 0; at epsilon 0 it is 0/0. They are no failure.",
         "rows": rows,
         "row": facts.input.first.row(first),
     }

@@ -136,16 +136,18 @@ def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
     Why is this bad: the next batch may overflow.
     What to do: scale the input down, or use a format with more range.
     """
-    peak = facts.result.extremes.value("healthy_peak")
+    extremes = facts.result.extremes
+    name = max(extremes.names("healthy peak: "), key=lambda n: extremes.value(n) or 0.0, default="")
+    peak = extremes.value(name)
     if peak is None or peak <= HALF_RANGE:
         return None
     return {
         "severity": "warning",
         "title": f"a row that survives reaches {100 * peak:.0f} % of the range",
-        "message": "Twice as much would overflow; another batch may hold that. max |x| is "
-        f"{short(facts.site.input.extremes.value('max_abs'))}.",
+        "message": f"It is {name.removeprefix('healthy peak: ')} that comes so far. Twice as much would overflow; "
+        f"another batch may hold that. max |x| is {short(facts.site.input.extremes.value('max_abs'))}.",
         "rows": 1,
-        "row": facts.result.extremes.row("healthy_peak"),
+        "row": extremes.row(name),
         "measured": peak,
         "limit": HALF_RANGE,
     }

@@ -39,15 +39,17 @@ def _deviation(facts: ResultFacts, code: str, what: str, why: str) -> dict[str, 
     rows, total = facts.result.primary[code], facts.result.counts["finite_rows"]
     if not rows:
         return None
-    error = facts.result.extremes.value(f"{code} error")
+    error, over = facts.result.extremes.beside(f"code {code}"), facts.result.extremes.value(f"code {code}")
+    # the row that is furthest beyond its own limit, which the cast may have widened
+    limit = error / over if error is not None and over else facts.limit
     return {
         "severity": "error" if code in facts.result.error_codes else "warning",
-        "title": f"{what} above the limit in {share(rows, total)}: {short(error)}, limit {short(facts.limit)}",
+        "title": f"{what} above the limit in {share(rows, total)}: {short(error)}, limit {short(limit)}",
         "message": why,
         "rows": rows,
-        "row": facts.result.extremes.row(f"{code} error"),
+        "row": facts.result.extremes.row(f"code {code}"),
         "measured": error,
-        "limit": facts.limit,
+        "limit": limit,
     }
 
 

@@ -83,7 +83,8 @@ def _fold_result(judged: Judged, fmt: Format, kernel: Kernel, plan: Plan, out: R
     variance_error = np.abs(emulated - rows.variance) / np.where(rows.variance > 0, rows.variance, np.nan)
     variance_error = np.where(np.isfinite(stats.variance), variance_error, np.inf)
     residual = np.sqrt(np.maximum(judged.error**2 - (judged.shared * judged.emulated_scale) ** 2, 0.0))
-    peak = _peak(cast, stats, fmt, kernel, plan)
+    shares = _shares(cast, stats, fmt, kernel, plan)
+    peak = np.max(list(shares.values()), axis=0)
     healthy = cast.finite & ~judged.nonfinite
     out.error.see(stats.error[healthy])
     out.variance_error.see(variance_error[varying])
@@ -94,7 +95,7 @@ def _fold_result(judged: Judged, fmt: Format, kernel: Kernel, plan: Plan, out: R
         ("scale_error", np.abs(judged.shared), healthy),
         ("residual_error", residual, healthy),
         ("peak", peak, None),
-        ("healthy_peak", peak, ~failing),
+        *((f"healthy peak: {stage}", share, ~failing) for stage, share in shares.items()),
         ("cast_error", cast.error, None),
         ("diff", stats.diff, np.isfinite(stats.diff)),
         ("variance", stats.variance, np.isfinite(stats.variance)),
@@ -110,11 +111,10 @@ def _fold_codes(judged: Judged, code: Array, failing: Array, out: ResultSummary)
     for name in np.unique(code[code != ""]).tolist():
         chosen = code == name
         out.primary[name] += int(chosen.sum())
-        out.extremes.see(f"code {name}", worst_of_code(judged, name), index, chosen)
+        out.extremes.see(f"code {name}", worst_of_code(judged, name), index, chosen, beside=judged.error)
         out.first.see_first(f"code {name}", index, chosen)
         if name in ("LN202", "LN204"):
             out.counts[f"{name} beyond"] += int((chosen & (judged.error > 5 * judged.limits)).sum())
-            out.extremes.see(f"{name} error", judged.error, index, chosen)
     for key, number in {(str(code[i]), int(operation[i])) for i in np.flatnonzero(failing)}:
         rows = failing & (code == key) & (operation == number)
         out.operations[(key or "LN107", OPERATIONS[number])] += int(rows.sum())
@@ -154,19 +154,20 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
     )
 
 
-def _peak(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> Array:
-    """Largest magnitude that each row makes the kernel hold, as a share of the range of the dtype that holds it."""
+def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
+    """Largest magnitude of each stage in each row, as a share of its dtype's range; NaN counts as Inf."""
     at = kernel.stages(fmt)
-    held = [
-        (np.maximum(np.abs(cast.h_max), np.abs(cast.h_min)), fmt),
-        (stats.square, at.square),
-        (stats.square_sum, at.square_sum),
-        (stats.variance, at.variance),
-    ]
-    if not plan.rms:
-        held += [(stats.total, at.sum), (stats.diff, at.diff)]
-    peak = np.max([np.abs(values) / stage.max for values, stage in held], axis=0)
-    return np.where(np.isnan(peak), np.inf, peak)
+    centred = "x" if plan.rms else "x-mean"
+    held = {
+        "|x|": (np.maximum(np.abs(cast.h_max), np.abs(cast.h_min)), fmt),
+        "the sum": (stats.total, at.sum),
+        f"|{centred}|": (stats.diff, at.diff),
+        f"({centred})^2": (stats.square, at.square),
+        "the sum of squares": (stats.square_sum, at.square_sum),
+        "the variance": (stats.variance, at.variance),
+    }
+    shares = {stage: np.abs(values) / where.max for stage, (values, where) in held.items()}
+    return {stage: np.where(np.isnan(share), np.inf, share) for stage, share in shares.items()}
 
 
 def _fold_table(

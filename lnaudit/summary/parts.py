@@ -16,10 +16,12 @@ class Extremes:
     """Largest values by name, each with the row that attains it; ties go to the smallest row, NaN never counts."""
 
     def __init__(self) -> None:
-        self._best: dict[str, tuple[float, int]] = {}
+        self._best: dict[str, tuple[float, int, float]] = {}
 
-    def see(self, name: str, values: Array, index: Array, where: Array | None = None) -> None:
-        """Take in the values of rows, those of the mask `where` if given."""
+    def see(
+        self, name: str, values: Array, index: Array, where: Array | None = None, beside: Array | None = None
+    ) -> None:
+        """Take in the values of rows, those of the mask `where` if given; `beside` is kept of the row that wins."""
         valid = ~np.isnan(values) if where is None else where & ~np.isnan(values)
         if not valid.any():
             return
@@ -27,21 +29,21 @@ class Extremes:
         at = int(chosen.argmax())
         if not valid[at]:  # only -inf values: argmax may have met a masked row first
             at = int(np.flatnonzero(valid)[0])
-        self._put(name, float(values[at]), int(index[at]))
+        self._put(name, (float(values[at]), int(index[at]), 0.0 if beside is None else float(beside[at])))
 
     def see_first(self, name: str, index: Array, where: Array | None = None) -> None:
         """Note the first of some rows."""
         self.see(name, np.zeros(len(index)), index, where)
 
-    def _put(self, name: str, value: float, row: int) -> None:
+    def _put(self, name: str, seen: tuple[float, int, float]) -> None:
         best = self._best.get(name)
-        if best is None or value > best[0] or (value == best[0] and row < best[1]):
-            self._best[name] = (value, row)
+        if best is None or seen[0] > best[0] or (seen[0] == best[0] and seen[1] < best[1]):
+            self._best[name] = seen
 
     def merge(self, other: Extremes) -> None:
         """Take in the extremes of other rows."""
-        for name, (value, row) in other._best.items():
-            self._put(name, value, row)
+        for name, seen in other._best.items():
+            self._put(name, seen)
 
     def value(self, name: str) -> float | None:
         """Return the largest value, None where no row had one."""
@@ -51,20 +53,23 @@ class Extremes:
         """Return the row that attains it."""
         return self._best[name][1] if name in self._best else None
 
+    def beside(self, name: str) -> float | None:
+        """Return what was kept beside the largest value."""
+        return self._best[name][2] if name in self._best else None
+
     def names(self, prefix: str = "") -> list[str]:
         """Return the names that begin with a prefix, sorted."""
         return sorted(name for name in self._best if name.startswith(prefix))
 
 
 class Histogram:
-    """A log histogram of non-negative numbers with exact extremes: one bin for each 1/64 of a power of two.
+    """A log histogram of non-negative numbers with exact extremes: 2^bits bins for each power of two.
 
     The quantile p of n numbers is the ceil(p n)-th smallest, read as its bin's centre clipped to [min, max].
     """
 
-    SHIFT = 46  # sign, exponent and the top 6 bits of a float64 significand remain
-
-    def __init__(self) -> None:
+    def __init__(self, bits: int = 6) -> None:
+        self._shift = 52 - bits
         self.bins: Counter[int] = Counter()
         self.min = math.inf
         self.max = -math.inf
@@ -74,7 +79,7 @@ class Histogram:
         values = np.abs(values[~np.isnan(values)])
         if not len(values):
             return
-        keys, counts = np.unique(values.view(np.int64) >> self.SHIFT, return_counts=True)
+        keys, counts = np.unique(values.view(np.int64) >> self._shift, return_counts=True)
         self.bins.update(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
         self.min, self.max = min(self.min, float(values.min())), max(self.max, float(values.max()))
 
@@ -91,10 +96,11 @@ class Histogram:
     def centres(self) -> tuple[Array, Array]:
         """Return the centres of the bins, ascending and clipped to [min, max], and how many numbers are in each."""
         keys = np.array(sorted(self.bins), np.int64)
-        edges = np.stack([keys, keys + 1]) << self.SHIFT
+        edges = np.stack([keys, keys + 1]) << self._shift
         with np.errstate(all="ignore"):
             low, high = edges.view(np.float64)
-            centre = np.where(np.isfinite(high), low + (high - low) / 2, low)
+            # the first bin holds 0, the last one Inf
+            centre = np.where(np.isfinite(high) & (keys > 0), low + (high - low) / 2, low)
         counts = np.array([self.bins[int(key)] for key in keys], np.int64)
         return np.clip(centre, self.min, self.max), counts
 
