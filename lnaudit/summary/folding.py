@@ -111,9 +111,11 @@ def _fold_codes(judged: Judged, code: Array, failing: Array, out: ResultSummary)
     for name in np.unique(code[code != ""]).tolist():
         chosen = code == name
         out.primary[name] += int(chosen.sum())
-        out.extremes.see(f"code {name}", worst_of_code(judged, name), index, chosen, beside=judged.error)
+        deviates = name in ("LN202", "LN204")
+        beside = judged.error if deviates else None
+        out.extremes.see(f"code {name}", worst_of_code(judged, name), index, chosen, beside)
         out.first.see_first(f"code {name}", index, chosen)
-        if name in ("LN202", "LN204"):
+        if deviates:
             out.counts[f"{name} beyond"] += int((chosen & (judged.error > 5 * judged.limits)).sum())
     for key, number in {(str(code[i]), int(operation[i])) for i in np.flatnonzero(failing)}:
         rows = failing & (code == key) & (operation == number)
