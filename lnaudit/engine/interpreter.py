@@ -70,7 +70,7 @@ def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rm
     squared, squared_format = (h, fmt) if one_pass else (v, fmt if rms else at.diff)
     largest = np.maximum(np.abs(h_max), np.abs(h_min)) if one_pass else diff
     wide = wider(squared_format, at.square)
-    p = operate(ws, "square", np.multiply, squared, squared, wide, at.square)
+    p = operate(ws, "step", np.multiply, squared, squared, wide, at.square)
     square = operate(ws, "largest", np.multiply, largest, largest, wide, at.square).copy()
     square_sum = reduce(store(p, at.square_sum, ws), at.square_sum, ws)
     raw = _divided(square_sum, d, at.square_sum, at.variance)
@@ -125,7 +125,7 @@ def normalize(v: Array, inverse_: Array, fmt: Format, kernel: Kernel, ws: Worksp
     """Return the normalized values n = v / den or v * rstd, before weight and bias and the final rounding."""
     at = kernel.stages(fmt)
     ufunc = np.divide if kernel.inverse == "div" else np.multiply
-    return operate(ws, "normalized", ufunc, v, inverse_, _normalize_wide(at), at.normalized)
+    return operate(ws, "step", ufunc, v, inverse_, _normalize_wide(at), at.normalized)
 
 
 def core_maximum(diff: Array, inverse_: Array, fmt: Format, kernel: Kernel) -> Array:

@@ -1,7 +1,8 @@
 """The numpy engine: row statistics of a block, the specification in code.
 
-A block of whole rows is cut into sub-blocks that stay in cache; each is turned features first, shape (d, n), so that
-every operation, sums included, runs along contiguous memory.
+A block of whole rows is cut into sub-blocks; each is turned features first, shape (d, n), so that every operation, sums
+included, runs along contiguous memory. Buffers of the workspace are named by what they hold; "step" (the carrier) and
+"wide" (float64) hold whatever the current step works on and is done with before the next.
 """
 
 from __future__ import annotations
@@ -26,27 +27,37 @@ NARROW_ROWS = 16  # fewer rows side by side waste the vector unit; from this wid
 LONG_ROW = 16_384
 
 
-def rows_at_once(features: int) -> int:
-    """Return how many rows a sub-block holds."""
-    fitting = max(1, SUB_BLOCK // features)
+def rows_at_once(features: int, double_double: bool) -> int:
+    """Return how many rows a sub-block holds; double-double needs twice the memory an element."""
+    fitting = max(1, (SUB_BLOCK >> double_double) // features)
     return max(fitting, NARROW_ROWS) if features <= LONG_ROW else fitting
 
 
 def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
     """Return the statistics of the finite rows of a block of shape (n, d), whose first row has index `first_row`."""
-    step = rows_at_once(plan.features)
+    step = rows_at_once(plan.features, _needs_double_double(plan))
     parts = [_analyse(block[i : i + step], first_row + i, plan, ws) for i in range(0, len(block), step)]
     return join(parts)
 
 
+def _needs_double_double(plan: Plan) -> bool:
+    return any(fmt is FORMATS["float64"] for fmt, _ in plan.results)
+
+
 def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
     x = turned(rows, ws)
-    double_double = any(fmt.name == "float64" for fmt, _ in plan.results)
     x, statistics = _input(x, first_row, plan)
     exact = ws.array("exact", x.shape, "float64")
     np.copyto(exact, x)
     amax = np.maximum(np.abs(statistics.x_max), np.abs(statistics.x_min))
-    reference = center(exact, rms=plan.rms, constant=statistics.constant, amax=amax, double_double=double_double)
+    reference = center(
+        exact,
+        rms=plan.rms,
+        constant=statistics.constant,
+        amax=amax,
+        double_double=_needs_double_double(plan),
+        spare=ws.array("product", x.shape, "float64"),
+    )
     statistics.variance, statistics.unit = reference.variance, reference.unit
     if reference.variance_low is not None:
         statistics.variance_low = reference.variance_low
@@ -166,13 +177,13 @@ def _cast_error(
 ) -> Array:
     """RMS of exact LN of h minus exact LN of x: the closed form of design 4 with v_h - v = c - mean(c), c = h - x."""
     d = plan.features
-    c = ws.array("t", x.shape, "float64")
+    c = ws.array("wide", x.shape, "float64")
     shift = plan.prescale + reference.unit
     if shift.any():
         np.subtract(np.ldexp(h.astype(np.float64), -shift), np.ldexp(x.astype(np.float64), -reference.unit), out=c)
     elif h.dtype == x.dtype:
         # the rounding error of a shorter significand is itself a number of the carrier
-        np.copyto(c, np.subtract(h, x, out=ws.array("cast_error", x.shape, x.dtype.name)))
+        np.copyto(c, np.subtract(h, x, out=ws.array("step", x.shape, x.dtype.name)))
     else:
         np.subtract(h, x, out=c, dtype=np.float64)
     if not plan.rms:
@@ -202,7 +213,7 @@ def _kernel(
 ) -> KernelStatistics:
     fmt, kernel = plan.results[i]
     d, n = meant.shape
-    v = ws.array("v_hat", meant.shape, "float64")
+    v = ws.array("wide", meant.shape, "float64")
     np.copyto(v, centered.v)
     if shift.any():
         np.ldexp(v, -shift, out=v)

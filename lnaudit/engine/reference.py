@@ -53,7 +53,9 @@ def inverse_root(variance: Array, variance_low: Array, unit: Array, epsilon: flo
     )
 
 
-def center(x: Array, *, rms: bool, constant: Array, amax: Array, double_double: bool) -> Reference:
+def center(
+    x: Array, *, rms: bool, constant: Array, amax: Array, double_double: bool, spare: Array | None = None
+) -> Reference:
     """Centre finite rows exactly and take their variance.
 
     Parameters
@@ -68,12 +70,14 @@ def center(x: Array, *, rms: bool, constant: Array, amax: Array, double_double: 
         max|x| of each row.
     double_double : bool
         Carry about 100 bits instead of a corrected two-pass in 53.
+    spare : ndarray of float64, shape (d, n), optional
+        Memory for the squares.
     """
     exponent = np.frexp(amax)[1]
     unit = np.where((np.abs(exponent) > EXTREME_EXPONENT) & (amax > 0), exponent, 0)
     if unit.any():
         x = np.ldexp(x, -unit)
-    result = (_center_double_double if double_double else _center_corrected)(x, rms, unit)
+    result = _center_double_double(x, rms, unit) if double_double else _center_corrected(x, rms, unit, spare)
     if constant.any():
         result.v[:, constant] = 0.0
         result.variance[constant] = 0.0
@@ -83,13 +87,13 @@ def center(x: Array, *, rms: bool, constant: Array, amax: Array, double_double: 
     return result
 
 
-def _center_corrected(x: Array, rms: bool, unit: Array) -> Reference:
+def _center_corrected(x: Array, rms: bool, unit: Array, spare: Array | None) -> Reference:
     """Corrected two-pass: centre, then take the mean of the residual off (Chan, Golub, LeVeque 1983)."""
     d = len(x)
     if not rms:
         np.subtract(x, lane_sum(x) / d, out=x)
         np.subtract(x, lane_sum(x) / d, out=x)
-    return Reference(v=x, variance=lane_sum(np.multiply(x, x)) / d, unit=unit)
+    return Reference(v=x, variance=lane_sum(np.multiply(x, x, out=spare)) / d, unit=unit)
 
 
 def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
