@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import os
 import sys
 
 USAGE, INTERNAL_ERROR, INTERRUPTED = 2, 3, 130
@@ -10,6 +12,7 @@ USAGE, INTERNAL_ERROR, INTERRUPTED = 2, 3, 130
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    _mend_streams()
     try:
         from .cli.app import app
 
@@ -31,6 +34,16 @@ def main() -> None:
         sys.stderr.write(f"lnaudit: internal error: {text}; run it again with -v and report it\n")
         _answer_in_json(f"internal error: {text}", "")
         sys.exit(INTERNAL_ERROR)
+
+
+def _mend_streams() -> None:
+    """Let closed streams swallow what is written to them, and escape what an encoding cannot say."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (open until the process ends)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _answered() -> bool:

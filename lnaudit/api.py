@@ -28,10 +28,8 @@ BLOCK = 1 << 20
 
 def _array(x: ArrayLike) -> Array:
     values = _numbers(x, "the array")
-    if values.dtype.name not in FLOATS and values.dtype.kind in "biuf":
-        values = values.astype(np.float64)
     if values.dtype.name not in FLOATS:
-        raise LnauditError(f"elements of type {values.dtype} cannot be audited", f"use one of {', '.join(FLOATS)}")
+        values = _as_float64(values, "the array")
     if values.ndim == 0 or values.size == 0:
         raise LnauditError(f"an array of shape {values.shape} holds no rows", "pass at least one row")
     return values
@@ -42,6 +40,13 @@ def _numbers(x: ArrayLike, what: str) -> Array:
         return np.asarray(x)
     except ValueError as error:
         raise LnauditError(f"{what} is not rectangular ({error})", "pass rows of one length") from None
+
+
+def _as_float64(values: Array, what: str) -> Array:
+    if values.dtype.kind not in "biuf" and values.dtype.name not in FLOATS:
+        raise LnauditError(f"{what} has elements of type {values.dtype}", f"use one of {', '.join(FLOATS)}")
+    with quiet():
+        return values.astype(np.float64)
 
 
 def _site(
@@ -55,6 +60,7 @@ def _site(
 ) -> Site:
     check_norm(norm)
     rows = ArrayRows(_array(x), check_axis(axis))
+    shape = tuple(rows.shape[a] for a in rows.axes)
     return Site(
         name=name,
         source=name,
@@ -62,8 +68,8 @@ def _site(
         norm=norm,
         epsilon=check_number(epsilon, "epsilon"),
         epsilon_source="option",
-        weight=_parameter(weight, rows.features, "weight"),
-        bias=_parameter(bias, rows.features, "bias"),
+        weight=_parameter(weight, shape, "weight"),
+        bias=_parameter(bias, shape, "bias"),
     )
 
 
@@ -78,7 +84,7 @@ def check_number(value: float, name: str, *, above: bool = False) -> float:
     """Return a finite float >= 0 (> 0 with `above`); raise LnauditError for anything else."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (0 <= number < math.inf) or (above and number == 0):
         raise LnauditError(f"{name} {value!r} is not a number {'> 0' if above else '>= 0'}", "give a finite number")
@@ -95,20 +101,25 @@ def check_axis(axis: int | tuple[int, ...]) -> int | tuple[int, ...]:
         raise LnauditError(f"axis {axis!r} is not an integer or a tuple of integers", "as in -1 or (1, 2)") from None
 
 
-def _parameter(values: ArrayLike | None, features: int, name: str) -> Array | None:
+def _parameter(values: ArrayLike | None, shape: tuple[int, ...], name: str) -> Array | None:
     if values is None:
         return None
+    found = _as_float64(_numbers(values, name), name)
+    if found.shape != shape and found.shape != (math.prod(shape),):
+        raise LnauditError(f"{name} has shape {found.shape}, the reduced axes have {shape}", "pass one of that shape")
+    return found.reshape(-1)
+
+
+def _choices(values: str | Sequence[str] | None, name: str) -> list[str] | None:
+    if values is None or isinstance(values, str):
+        return None if values is None else [values]
     try:
-        flat = _numbers(values, name).astype(np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        raise LnauditError(f"{name} does not hold numbers", f"pass a {name} of {features} numbers") from None
-    if len(flat) != features:
-        raise LnauditError(f"{name} has {len(flat)} elements, a row has {features}", f"pass a {name} of {features}")
-    return flat
-
-
-def _names(values: str | Sequence[str] | None) -> list[str] | None:
-    return [values] if isinstance(values, str) else None if values is None else list(values)
+        listed = list(values)
+    except TypeError:
+        raise LnauditError(f"{name} {values!r} is not a name or a list of names", f"see lnaudit {name}") from None
+    if not listed:
+        raise LnauditError(f"{name} is empty", f"name at least one, or leave {name} out")
+    return listed
 
 
 def audit(
@@ -156,14 +167,15 @@ def audit(
     LnauditError
         If the array or an argument cannot be audited.
     """
-    names, kernel_names = _names(formats), _names(kernels)
+    names, kernel_names = _choices(formats, "formats"), _choices(kernels, "kernels")
+    site = _site(x, epsilon, axis, norm, weight, bias, name)
     settings = Settings(
         formats=tuple(FORMATS.values()) if names is None else tuple(dict.fromkeys(map(get_format, names))),
         kernels=None if kernel_names is None else tuple(dict.fromkeys(map(get_kernel, kernel_names))),
         tolerance=check_number(tolerance, "tolerance", above=True),
-        config={"epsilon": epsilon, "norm": norm, "tolerance": tolerance},
+        config={"epsilon": site.epsilon, "norm": norm, "tolerance": float(tolerance)},
     )
-    return run([_site(x, epsilon, axis, norm, weight, bias, name)], settings)
+    return run([site], settings)
 
 
 def layer_norm(
@@ -232,6 +244,8 @@ def recommend_epsilon(
     Parameters are those of `audit`, with one format and one kernel. `Recommendation.epsilon` is None where none of
     `candidates` is safe.
     """
+    if not (isinstance(format, str) and isinstance(kernel, str)):
+        raise LnauditError("format and kernel must each be one name", "see lnaudit formats, lnaudit kernels")
     report = audit(x, epsilon=epsilon, axis=axis, norm=norm, formats=format, kernels=kernel, tolerance=tolerance)
     return report.sites[0].results[0].recommendation
 

@@ -91,12 +91,12 @@ def get_format(name: str | Format) -> Format:
     """
     if isinstance(name, Format):
         return name
-    try:
-        return _BY_NAME[name.strip().lower()]
-    except KeyError:
-        if name.strip().lower() in ("json", "table"):
-            raise LnauditError(f"{name} is an output", f"--output-format {name}", "--format") from None
-        raise LnauditError(f"unknown format {name!r}", f"choose from {', '.join(FORMATS)}", "--format") from None
+    key = name.strip().lower() if isinstance(name, str) else ""
+    if key in ("json", "table"):
+        raise LnauditError(f"{name} is an output", f"--output-format {name}", "--format")
+    if key not in _BY_NAME:
+        raise LnauditError(f"unknown format {name!r}", f"choose from {', '.join(FORMATS)}", "--format")
+    return _BY_NAME[key]
 
 
 def wider(a: Format, b: Format) -> Format:

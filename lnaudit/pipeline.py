@@ -24,6 +24,8 @@ from .summary import Summary
 from .tabulate import result_of, site_of
 from .version import __version__
 
+SAMPLE_ELEMENTS = 1 << 20  # of another axis, to see whether it would make more sense
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -55,7 +57,7 @@ def default_kernels(fmt: Format) -> tuple[Kernel, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteAudit:
-    """What one site contributes to a report: `safe` holds its safe epsilons by (format, kernel)."""
+    """What one site contributes to a report."""
 
     report: SiteReport
     findings: list[Finding]
@@ -192,29 +194,35 @@ def _better_axis(rows: Rows, summary: Summary) -> int | None:
         if (axis,) == rows.axes or rows.shape[axis] == 1:
             continue
         other = rows.along(axis)
-        sample = other.take(np.arange(min(other.rows, 64))).astype(np.float64)
-        if not (sample == sample[:, :1]).all(axis=1).any():
+        few = min(other.rows, 64, SAMPLE_ELEMENTS // other.features)
+        sample = other.take(np.arange(few))
+        if few and not (sample == sample[:, :1]).all(axis=1).any():
             return axis
     return None
 
 
 def _model_epsilons(audits: list[SiteAudit]) -> list[ModelEpsilon]:
     """One epsilon for all sites of the same epsilon, for each emulation (a config holds one number)."""
-    groups: dict[tuple[float, Format, Kernel], dict[str, tuple[float, ...]]] = defaultdict(dict)
+    groups: dict[tuple[float, Format, Kernel], dict[str, Choice]] = defaultdict(dict)
     for audit in (a for a in audits if a.report.input["finite_rows"]):
         for fmt, kernel, choice in audit.choices:
-            groups[audit.report.epsilon, fmt, kernel][audit.report.name] = choice.safe
+            groups[audit.report.epsilon, fmt, kernel][audit.report.name] = choice
     entries = []
-    for (model_epsilon, fmt, kernel), safe in groups.items():
-        choice, binding = common_choice(safe, model_epsilon, fmt, kernel)
+    for (model_epsilon, fmt, kernel), choices in groups.items():
+        # a site that the cast has lost asks nothing of epsilon
+        safe = {name: choice.safe for name, choice in choices.items() if choice.reason != "cast"}
+        if safe:
+            common, binding = common_choice(safe, model_epsilon, fmt, kernel)
+        else:
+            common, binding = next(iter(choices.values())), list(choices)
         entries.append(
             ModelEpsilon(
                 format=fmt.name,
                 kernel=kernel.name,
                 model_epsilon=model_epsilon,
-                epsilon=choice.epsilon,
-                lower=choice.lower,
-                upper=choice.upper,
+                epsilon=common.epsilon,
+                lower=common.lower,
+                upper=common.upper,
                 sites=binding,
                 site_count=len(safe),
             )

@@ -19,6 +19,7 @@ from .summary import Summary, fold
 
 Array = NDArray[Any]
 BLOCK_BYTES = 1 << 24  # what one thread reads and folds at a time
+BLOCK_ROWS = 1 << 15  # of narrow rows the statistics are larger than the rows
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
 
@@ -48,7 +49,8 @@ def summarize(rows: Rows, plan: Plan, progress: Progress | None = None, jobs: in
     jobs = jobs or _cores()
     if rows.rows * rows.features <= ALONE:
         jobs = 1
-    return _merged(_summaries(rows.blocks(BLOCK_BYTES // rows.dtype.itemsize), plan, jobs), plan, progress)
+    elements = min(BLOCK_BYTES // rows.dtype.itemsize, BLOCK_ROWS * rows.features)
+    return _merged(_summaries(rows.blocks(elements), plan, jobs), plan, progress)
 
 
 def _cores() -> int:

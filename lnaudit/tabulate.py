@@ -12,7 +12,7 @@ from .advice.window import distortion, held
 from .report import Cast, ConstantCost, Recommendation, Remedy, Result, SiteReport
 from .site import Site
 from .summary import OPERATIONS, ResultSummary, Summary
-from .theory import lipschitz_bound
+from .theory import largest_finite, lipschitz_bound
 
 VERDICTS = {"error": "fail", "warning": "warn"}
 
@@ -63,13 +63,12 @@ def _parameters(site: Site) -> dict[str, Any]:
     def nonfinite(parameter: Any) -> int:
         return 0 if parameter is None else int((~np.isfinite(parameter)).sum())
 
-    finite = None if site.weight is None else np.abs(site.weight[np.isfinite(site.weight)])
     return {
         "weight": site.weight is not None,
         "bias": site.bias is not None,
         "weight_nonfinite": nonfinite(site.weight),
         "bias_nonfinite": nonfinite(site.bias),
-        "max_abs_weight": None if finite is None or not len(finite) else float(finite.max()),
+        "max_abs_weight": None if site.weight is None else largest_finite(site.weight),
     }
 
 

@@ -50,22 +50,31 @@ def gain(q: ArrayLike, epsilon: float, features: int, *, rms: bool = False) -> A
     return radial_gain(q, epsilon) if free == 1 else tangential_gain(q, epsilon)
 
 
+def largest_finite(weight: ArrayLike | None) -> float:
+    """Return the largest finite magnitude in a weight; 1 without one, 0 where it has no finite element."""
+    if weight is None:
+        return 1.0
+    magnitudes = np.abs(np.asarray(weight, np.float64))
+    return float(magnitudes[np.isfinite(magnitudes)].max(initial=0.0))
+
+
 def lipschitz_bound(epsilon: float, weight: ArrayLike | None = None) -> float:
     """Return max|weight| / sqrt(epsilon), which bounds the norm's Lipschitz constant (attained with weight 1)."""
-    largest = 1.0 if weight is None else float(np.nanmax(np.abs(np.asarray(weight, np.float64)), initial=0.0))
-    return float("inf") if epsilon == 0 else largest / float(np.sqrt(epsilon))
+    return float("inf") if epsilon == 0 else largest_finite(weight) / float(np.sqrt(epsilon))
 
 
 def response(t: ArrayLike, epsilon: float) -> Array:
     """Return h(t) = t / sqrt(2 t^2/3 + epsilon), the last element of LN(-t, 0, t); it tends to sqrt(3/2)."""
     t = np.asarray(t, np.float64)
     with np.errstate(all="ignore"):
-        return t / np.sqrt(2 * t**2 / 3 + epsilon)
+        # divided through by |t|, so that t^2 cannot overflow
+        return np.where(t == 0, np.where(epsilon == 0, np.nan, 0.0), np.sign(t) / np.sqrt(2 / 3 + epsilon / t / t))
 
 
 def sensitivity(t: ArrayLike, epsilon: float) -> Array:
     """Return h'(t) = epsilon / (2 t^2/3 + epsilon)^(3/2), the slope of `response`: the radial gain at q = 2 t^2/3."""
-    return radial_gain(2 * np.asarray(t, np.float64) ** 2 / 3, epsilon)
+    with np.errstate(all="ignore"):
+        return radial_gain(2 * np.asarray(t, np.float64) ** 2 / 3, epsilon)
 
 
 def jacobian(z: ArrayLike, epsilon: float) -> Array:
@@ -74,7 +83,8 @@ def jacobian(z: ArrayLike, epsilon: float) -> Array:
     d = len(z)
     v = z - z.mean()
     w = v @ v / d + epsilon
-    return np.asarray((np.eye(d) - 1.0 / d) / np.sqrt(w) - np.outer(v, v) / (d * w**1.5))
+    with np.errstate(all="ignore"):
+        return np.asarray((np.eye(d) - 1.0 / d) / np.sqrt(w) - np.outer(v, v) / (d * w**1.5))
 
 
 def prescale(epsilon: float, k: int) -> float:

@@ -264,12 +264,29 @@ class TestVerification:
         monkeypatch.setattr(pipeline, "recommend", self.bad(1e-5))
         assert audited(normal(30.0)).recommendation.verified is False
 
-    def test_large_sites_are_verified_on_their_witness_rows(self, monkeypatch):
+    def test_large_sites_are_verified_on_witness_rows_and_rows_between(self, monkeypatch):
         monkeypatch.setattr(remedies, "ALL_ROWS_BELOW", 1000)
+        monkeypatch.setattr(remedies, "PROOF_ELEMENTS", 384 * 20)
         x = np.tile(MINILM, (5, 1)) * np.linspace(1, 2, 200, dtype=np.float32)[:, None]
         found = audited(x, epsilon=1e-12).recommendation
         assert found.verified == "witness-rows"
-        assert 0 < found.verified_rows <= 64
+        assert 20 <= found.verified_rows <= 20 + 64
+
+    def test_what_large_sites_are_offered_holds_on_all_their_rows(self, monkeypatch):
+        # a quarter of the rows fails in bfloat16 native, none of them among the rows that fail in float16 native
+        monkeypatch.setattr(remedies, "ALL_ROWS_BELOW", 1000)
+        monkeypatch.setattr(remedies, "PROOF_ELEMENTS", 64 * 200)
+        x = np.random.default_rng(2).standard_normal((2000, 64)).astype(np.float32)
+        x[:20] *= 2000
+        x[200:1800] += 8
+        site = lnaudit.audit(x, epsilon=1e-8, formats="float16", kernels="native").sites[0]
+        found = {remedy.kind: remedy.values for remedy in site.results[0].remedies}
+        assert found["format"] == {"format": "float32"}
+        for remedy in (found["format"], found["kernel"]):
+            options = {"formats": remedy.get("format", "float16"), "kernels": remedy.get("kernel", "native")}
+            findings = lnaudit.audit(x, epsilon=1e-8, **options).findings
+            assert not [f.code for f in findings if f.severity == "error"]
+        assert site.weakest_clean_kernel["float16"] == found["kernel"]["kernel"]
 
     @pytest.mark.parametrize("kernel", ["native-serial", "native", "decomposed", "stored-stats"])
     def test_the_recommended_epsilon_keeps_its_promise(self, kernel):

@@ -474,8 +474,8 @@ class TestArguments:
             ({"kernels": "nativ"}, "unknown kernel 'nativ'; did you mean native?"),
             ({"kernels": "native:order=serial"}, "unknown axis 'order' of kernel native"),
             ({"kernels": "native:reduction=zigzag"}, "reduction=zigzag is not known; choose from"),
-            ({"weight": np.ones(7)}, "weight has 7 elements, a row has 8"),
-            ({"bias": np.ones((2, 8))}, "bias has 16 elements, a row has 8"),
+            ({"weight": np.ones(7)}, "weight has shape (7,), the reduced axes have (8,)"),
+            ({"bias": np.ones((2, 8))}, "bias has shape (2, 8), the reduced axes have (8,)"),
         ],
     )
     def test_messages(self, options, message):

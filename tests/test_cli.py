@@ -136,6 +136,40 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "2>&- >&-"])
+def test_closed_streams_change_no_exit_code(closed):
+    command = f"{sys.executable} -m lnaudit scan {{}} {closed}; exit $?"
+    for name, code in (("quiet.npy", 0), ("missing.npy", 2)):
+        done = subprocess.run(["bash", "-c", command.format(name)], capture_output=True, cwd=EXAMPLES, timeout=60)
+        assert done.returncode == code
+
+
+def test_names_that_an_encoding_cannot_say_are_escaped(quiet):
+    quiet.rename(quiet.with_name("r\u00fcck\n.npy"))
+    done = run("scan", quiet.parent, env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert "r\\xfcck\\n" in done.stdout
+    done = run("scan", quiet.with_name("no\x1b\n.npy"))
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args", [("scan", "--frmat", "x", "--output-format", "json"), ("scan", "--output-format=json")]
+)
+def test_words_that_cannot_be_parsed_still_give_a_json_document(args):
+    done = run(*args)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["not_audited"][0]["source"] == "scan"
+
+
+def test_nothing_finite_is_not_audited(tmp_path):
+    np.save(tmp_path / "padding.npy", np.full((4, 8), np.nan, np.float32))
+    done = run("scan", "padding.npy", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("lnaudit: padding.npy: no row is finite")
+
+
 def test_version_and_tables():
     assert run("--version").stdout == "lnaudit 0.1.0\n"
     assert "bfloat16" in run("formats").stdout

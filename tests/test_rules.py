@@ -318,3 +318,23 @@ STALLED_SLIGHTLY = _slightly()
 def test_findings_are_frozen():
     with pytest.raises(AttributeError):
         Finding(code="", name="", severity="note", site="", source="", title="", message="").code = "x"
+
+
+def test_one_underflow_in_two_hundred_is_no_finding():
+    # the row with the smallest number is off by more than the limit, but hardly an element is lost
+    x = np.random.default_rng(3).standard_normal((200, 64)).astype(np.float32)
+    x[7] *= 1e-8
+    codes = {f.code for f in lnaudit.audit(x, epsilon=1e-14, formats="float16", kernels="fused").findings}
+    assert "LN102" not in codes
+    x[:40] *= np.float32(1e-8)
+    codes = {f.code for f in lnaudit.audit(x, epsilon=1e-14, formats="float16", kernels="fused").findings}
+    assert "LN102" in codes
+
+
+def test_the_weight_counts_in_what_overflows_backwards():
+    x = np.random.default_rng(3).standard_normal((5, 64)) * 3e-3
+    weight = np.full(64, 1000.0)
+    options = {"epsilon": 1e-12, "formats": "float16", "kernels": "fused"}
+    # the gain is about 1/3e-3: 333 fits float16, 333,000 does not
+    assert lnaudit.audit(x, **options).sites[0].results[0].gradient_overflow_rows == 0
+    assert lnaudit.audit(x, weight=weight, **options).sites[0].results[0].gradient_overflow_rows == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ from .window import Choice, candidates, distortion, recommend
 
 Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
+PROOF_ELEMENTS = 1 << 20  # of a larger one
 HALF_RANGE = 0.5
-LARGEST_SHIFT = 24
+LARGEST_SHIFT = 1100  # powers of two: more than the exponents of float64 in one direction
+# what a power of two can cure: everything that comes of the range
+CURED_BY_SCALE = ("LN102", "LN106")
 # codes of the findings about a result that are errors or warnings -> severity
 Codes = dict[str, str]
 Judge = Callable[[Summary, int], Codes]
@@ -42,58 +46,71 @@ class Offer:
 
 
 class Trials:
-    """Runs emulations of a site again, on all its rows or on the witness rows of a large site; remembers them."""
+    """Runs emulations of a site again and remembers them.
+
+    A search looks at the witness rows, which are few. What is about to be offered is then run on all rows, on a large
+    site on the witnesses and rows evenly spread between them; what the audit itself has run on all rows is not run
+    again.
+    """
 
     def __init__(self, rows: Rows, summary: Summary, judge: Judge) -> None:
         self._rows = rows
-        self._plan = summary.plan
+        self._main = summary
         self._judge = judge
         self._known: dict[tuple[str, Kernel, float, int, bool], Summary] = {}
-        self.complete = rows.rows * rows.features < ALL_ROWS_BELOW
-        self._witnesses = summary.witness_rows()
-        self._sample: Rows | None = None
+        self._complete = rows.rows * rows.features < ALL_ROWS_BELOW
+
+    @cached_property
+    def _witness_rows(self) -> Rows:
+        return ArrayRows(self._rows.take(self._main.witness_rows()))
+
+    @cached_property
+    def _proof_rows(self) -> Rows:
+        if self._complete:
+            return self._rows
+        spread = np.arange(0, self._rows.rows, -(-self._rows.rows * self._rows.features // PROOF_ELEMENTS))
+        return ArrayRows(self._rows.take(np.union1d(self._main.witness_rows(), spread)))
 
     def run(
         self, fmt: Format, kernel: Kernel, *, epsilon: float | None = None, prescale: int = 0, sample: bool = False
     ) -> Summary:
         """Emulate one result at an epsilon (the model's by default); `sample` asks for the witness rows only."""
-        epsilon = self._plan.model_epsilon if epsilon is None else epsilon
-        sample = sample or not self.complete
+        plan = self._main.plan
+        epsilon = plan.model_epsilon if epsilon is None else epsilon
+        if (fmt, kernel) in plan.results and epsilon == plan.epsilon and prescale == 0:
+            return self._main.only(plan.results.index((fmt, kernel)))
         key = (fmt.name, kernel, epsilon, prescale, sample)
         if key not in self._known:
-            plan = replace(
-                self._plan,
+            trial = replace(
+                plan,
                 results=((fmt, kernel),),
                 epsilon=epsilon,
-                epsilons=candidates(self._plan.model_epsilon) if prescale else (),
+                epsilons=candidates(plan.model_epsilon) if prescale else (),
                 prescale=prescale,
             )
-            self._known[key] = summarize(self._witness_rows() if sample else self._rows, plan)
+            self._known[key] = summarize(self._witness_rows if sample else self._proof_rows, trial)
         return self._known[key]
-
-    def _witness_rows(self) -> Rows:
-        if self._sample is None:
-            self._sample = ArrayRows(self._rows.take(self._witnesses))
-        return self._sample
 
     def verified(self, summary: Summary) -> str | bool:
         """Say on which rows a trial holds: no NaN or Inf, and every row's error within its limit."""
         if summary.results[0].counts["unverified_rows"]:
             return False
-        return "all-rows" if self.complete else "witness-rows"
+        whole = summary.input.counts["finite_rows"] == self._main.input.counts["finite_rows"]
+        return "all-rows" if whole else "witness-rows"
 
     def codes(self, summary: Summary) -> Codes:
         """Return what the rules find wrong with a trial."""
         return self._judge(summary, 0)
 
     def offer(self, ills: Codes, kind: str, detail: str, trial: Summary, **values: Any) -> Offer | None:
-        """Offer a trial if it is verified and better: no error is left, and something is cured.
+        """Offer a trial if it is verified, cures something and brings no new error; curing a warning, no new warning.
 
-        Curing an error may leave a warning; curing a warning must bring no new one.
+        What is verified has no failing row but those that the cast has lost, so only errors of the cast may remain.
         """
         left = self.codes(trial)
         cured = tuple(code for code in ills if code not in left)
-        worse = "error" in left.values() or ("error" not in ills.values() and not left.keys() <= ills.keys())
+        new = {severity for code, severity in left.items() if ills.get(code) != severity}
+        worse = "error" in new or ("error" not in ills.values() and bool(new))
         verified = self.verified(trial)
         if not verified or not cured or worse:
             return None
@@ -144,7 +161,7 @@ def _other_epsilon(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, 
 
 def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
     """Try x * 2^k before the cast: down while anything held passes half of its range, else up until it is cured."""
-    if "error" not in ills.values():
+    if "error" not in ills.values() and not any(code in ills for code in CURED_BY_SCALE):
         return None
     if _peak(trials.run(fmt, kernel, sample=True)) > HALF_RANGE:
         shifts = _largest_shift_down(trials, fmt, kernel)
@@ -171,22 +188,25 @@ def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int
     def fits(down: int, sample: bool) -> bool:
         return _peak(_scaled(trials, fmt, kernel, -down, sample)) <= HALF_RANGE
 
-    # the witness rows first: they are few; then all rows must agree
+    # the witness rows first: they are few; then the others must agree, within three steps
     tried = range(1, LARGEST_SHIFT + 1)
     first = bisect.bisect_left(tried, True, key=lambda down: fits(down, True))
-    found = next((down for down in tried[first:] if fits(down, False)), None)
+    found = next((down for down in tried[first : first + 4] if fits(down, False)), None)
     return [] if found is None else [-found]
 
 
 def _smallest_shift_up(trials: Trials, fmt: Format, kernel: Kernel) -> list[int]:
     """Return the smallest k > 0 for which some epsilon is safe on the witness rows, if nothing overflows before."""
-    for k in range(1, LARGEST_SHIFT + 1):
-        trial = _scaled(trials, fmt, kernel, k, True)
-        if _peak(trial) > HALF_RANGE:
-            break
-        if recommend(trial, 0).epsilon is not None:
-            return [k]
-    return []
+
+    def lifted(up: int) -> bool:
+        return recommend(_scaled(trials, fmt, kernel, up, True), 0).epsilon is not None
+
+    def enough(up: int) -> bool:
+        return _peak(_scaled(trials, fmt, kernel, up, True)) > HALF_RANGE or lifted(up)
+
+    tried = range(1, LARGEST_SHIFT + 1)
+    first = bisect.bisect_left(tried, True, key=enough)
+    return [up for up in tried[first : first + 1] if lifted(up)]
 
 
 def _scaled(trials: Trials, fmt: Format, kernel: Kernel, k: int, sample: bool = False) -> Summary:

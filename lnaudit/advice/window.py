@@ -14,11 +14,11 @@ from ..kernels import Kernel
 from ..summary import Summary
 from ..summary.parts import weighted_quantile
 from ..theory import collapse_ratio
+from ..wording import SAME
 
 GRID = (*(float(f"{m}e{k}") for k in range(-14, -1) for m in (1, 2, 5)), 0.1)
 # epsilons that circulate for float16: nextafter(0), the converters' floor, smallest normal, and two round numbers
 CONSTANTS = (6e-8, 1e-7, 6.1e-5, 1e-4, 1e-3)
-SAME = 1e-6  # relative: float32 literals of a decimal epsilon
 HELD_WITHIN = 0.01  # a recommended epsilon is held to 1 % or to the format's unit roundoff
 
 

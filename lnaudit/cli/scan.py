@@ -75,7 +75,9 @@ def scan(
             output_format,
         )
     except LnauditError as error:
-        typer.echo(f"lnaudit: {error}", err=True)
+        from ..readers.files import printable
+
+        typer.echo(f"lnaudit: {printable(str(error))}", err=True)
         if output_format == "json":
             _write(_refused(error), output_format, ascii)
         raise typer.Exit(NOT_AUDITED) from None
@@ -111,7 +113,7 @@ def _request(
     rows = split_list(kernels or [])
     settings = Settings(
         formats=tuple(dict.fromkeys(map(get_format, names))),
-        kernels=tuple(map(get_kernel, rows)) or None,
+        kernels=tuple(dict.fromkeys(map(get_kernel, rows))) or None,
         tolerance=number(tolerance, "--tolerance", above=True),
     )
     settings.config.update(

@@ -127,3 +127,20 @@ def normalized_scale(rows: InputStatistics, epsilon: float) -> Array:
     """Return sqrt(q / (q + epsilon)) of each row: the exact output's RMS, the root of the collapse ratio."""
     rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, epsilon)
     return np.sqrt(rows.variance) * rho
+
+
+def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool) -> tuple[Array, Array]:
+    """Return the gain of each row (operator norm of the core's Jacobian) and its radial gain (theory.gain).
+
+    Worked out in units of the scaled row, so that rows near the ends of float64 have one too.
+    """
+    rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, epsilon)
+    dead = (rows.variance == 0) & (epsilon == 0)
+    tangential = np.where(dead, np.inf, np.ldexp(rho, -rows.unit))
+    share = 1.0 - np.minimum(rows.variance * rho * rho, 1.0)  # epsilon / (q + epsilon), when it is not small
+    exact = np.ldexp(epsilon, -2 * rows.unit) * rho * rho
+    radial = np.where(dead, np.inf, tangential * np.where(np.isfinite(exact), exact, share))
+    free = features if rms else features - 1
+    if free == 0:
+        return np.zeros_like(radial), radial
+    return (radial if free == 1 else tangential), radial

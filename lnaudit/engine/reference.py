@@ -5,6 +5,7 @@ Layout: features first, shape (d, n), so that sums and row constants run along c
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +47,11 @@ def inverse_root(variance: Array, variance_low: Array, unit: Array, epsilon: flo
     half = np.frexp(w)[1] // 2
     root, root_low = reciprocal_root(np.ldexp(w, -2 * half), np.ldexp(low, -2 * half))
     usable = np.isfinite(w) & (w > 0)
-    zero = np.zeros_like(w)
+    # in units of a tiny row epsilon may pass the range: then it is all that counts
+    otherwise = np.ldexp(1.0 / math.sqrt(epsilon), unit) if epsilon > 0 else 0.0
     return (
-        np.where(usable, np.ldexp(root, -half), zero),
-        np.where(usable, np.ldexp(root_low, -half), zero),
+        np.where(usable, np.ldexp(root, -half), np.where(np.isinf(w), otherwise, 0.0)),
+        np.where(usable, np.ldexp(root_low, -half), 0.0),
     )
 
 

@@ -21,6 +21,8 @@ def get_kernel(text: str | Kernel) -> Kernel:
 
     if isinstance(text, Kernel):
         return text
+    if not isinstance(text, str):
+        raise LnauditError(f"unknown kernel {text!r}", f"choose from {', '.join(KERNELS)}", "--kernel")
     name, _, overrides = text.strip().partition(":")
     if name not in KERNELS:
         raise LnauditError(f"unknown kernel {name!r}", _nearest(name, KERNELS), "--kernel")

@@ -90,7 +90,9 @@ class _Search:
     def follow(self, given: str) -> None:
         """Follow one argument."""
         shown = given.replace(os.sep, "/")
-        if os.path.isdir(given):
+        if not given:
+            self._failed("''", "names nothing; name a file or a folder")
+        elif os.path.isdir(given):
             self._folder(given)
         elif PurePosixPath(shown).name == MANIFEST and os.path.exists(given):
             self._failed(shown, "is a manifest; pass its folder")

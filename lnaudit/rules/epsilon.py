@@ -28,7 +28,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
     place = stage.epsilon if lost else stage.variance
     where = "" if lost else ", where variance + epsilon is stored"
     how = (
-        "At epsilon 0 a row without spread is 0/0."
+        "At epsilon 0 nothing keeps the variance, when it rounds to 0, from being divided by."
         if epsilon == 0
         else f"{wording.epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is "
         f"{short(place.smallest_subnormal)}."
@@ -49,7 +49,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
         "severity": "warning",
         "latent": True,
         "title": "no row of this file needs it",
-        "message": f"{how} These {total:,} rows survive; a zero or constant row (padding, a dead channel) gives "
+        "message": f"{how} No row of this file is lost by that; a zero or constant row (padding, a dead channel) gives "
         "0/0 = NaN.",
         "measured": 0.0,
         "limit": place.smallest_subnormal,

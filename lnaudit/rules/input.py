@@ -87,7 +87,8 @@ def degenerate_axis(facts: SiteFacts) -> dict[str, Any] | None:
     features = facts.summary.plan.features
     axes = ",".join(map(str, facts.axes))
     if features == 1:
-        title, message = f"axis {axes} has one element", "Every row is constant: the output is the bias."
+        lost = "Every core is 1, 0 or -1" if facts.summary.plan.rms else "Every row is constant: the output is the bias"
+        title, message = f"axis {axes} has one element", f"{lost}."
     elif facts.better_axis is not None:
         rows, zero = facts.input.counts["constant_rows"], facts.input.counts["zero_rows"]
         title = f"{share(rows - zero, facts.input.counts['finite_rows'])} are constant along axis {axes}"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
-
+from ..advice.remedies import HALF_RANGE
 from ..formats import Format
+from ..theory import largest_finite
 from ..wording import share, short
 from .base import ResultFacts, rule
-
-HALF_RANGE = 0.5
 
 
 def _first_operation(facts: ResultFacts, code: str) -> str:
@@ -33,7 +32,7 @@ def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float |
         return text, largest, at.sum.max
     if name == "square":
         largest = facts.result.extremes.value("diff")
-        if largest is not None:
+        if largest is not None and math.isfinite(largest * largest):
             return f"{v}^2 reaches {short(largest * largest)}, {_end(at.square)}", largest * largest, at.square.max
     if name == "variance" and q * d > at.square_sum.max:
         return (
@@ -114,7 +113,7 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     vanish = (
         "The one-pass formula subtracts two equal numbers."
         if facts.kernel.algorithm == "one_pass"
-        else f"Squares below {short(square.smallest_subnormal / 2)} vanish in {square.name}."
+        else f"Squares below {short(square.smallest_subnormal)} vanish in {square.name}."
     )
     return {
         "severity": "note",
@@ -141,9 +140,10 @@ def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
     peak = extremes.value(name)
     if peak is None or peak <= HALF_RANGE:
         return None
+    reach = f"reaches {100 * peak:.0f} % of the range" if peak <= 1 else "has passed the range"
     return {
         "severity": "warning",
-        "title": f"a row that survives reaches {100 * peak:.0f} % of the range",
+        "title": f"a row that survives {reach}",
         "message": f"It is {name.removeprefix('healthy peak: ')} that comes so far. Twice as much would overflow; "
         f"another batch may hold that. max |x| is {short(facts.site.input.extremes.value('max_abs'))}.",
         "rows": 1,
@@ -164,7 +164,7 @@ def affine_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     rows, plan = facts.result.counts["affine_overflow_rows"], facts.site.summary.plan
     if not rows:
         return None
-    largest = 1.0 if plan.weight is None else float(np.nanmax(np.abs(plan.weight)))
+    largest = largest_finite(plan.weight)
     return {
         "severity": "error",
         "title": f"weight * u + bias overflows in {share(rows, facts.result.counts['finite_rows'])}",

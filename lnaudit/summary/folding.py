@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.epsilon import normalized_scale, respond, row_error
+from ..engine.epsilon import gains, normalized_scale, respond, row_error
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics
 from ..formats import Format
 from ..kernels import Kernel
-from ..theory import collapse_ratio, gain, radial_gain
+from ..theory import collapse_ratio, largest_finite
 from .codes import OPERATIONS, Judged, first_bad_operation, judge, primary_codes, row_limits, worst_of_code
 from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 
@@ -61,14 +61,13 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     out.ratio.see(scale[varying] ** 2)
     out.counts["varying_rows"] += int(varying.sum())
     out.counts["epsilon_dominated_rows"] += int((varying & (variance < plan.model_epsilon)).sum())
-    largest = gain(variance, plan.model_epsilon, plan.features, rms=plan.rms)
+    largest, radial = gains(rows, plan.model_epsilon, plan.features, plan.rms)
     out.gain.see(largest[varying])
     out.extremes.see("gain", largest, rows.index, varying)
     q = variance[varying]
     meant = np.sqrt(collapse_ratio(q, plan.model_epsilon))
     for i, epsilon in enumerate((plan.epsilon, *plan.epsilons) if len(q) else ()):
         out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, plan.effective(epsilon))) - meant).max())
-    radial = radial_gain(variance, plan.model_epsilon)
     out.extremes.see("radial_gain", radial, rows.index, varying)
 
 
@@ -126,8 +125,8 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
     rows, cast, stats, varying = judged.rows, judged.cast, judged.stats, judged.varying
     rounding = np.where(stats.A > 0, fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(stats.A), 0.0)
     unverified = cast.finite & (judged.nonfinite | ~(stats.error <= judged.limits + rounding))
-    gradient = gain(np.ldexp(rows.variance, 2 * rows.unit), plan.model_epsilon, plan.features, rms=plan.rms)
-    max_weight = 1.0 if plan.weight is None else float(np.nanmax(np.abs(plan.weight), initial=0.0))
+    gradient, _ = gains(rows, plan.model_epsilon, plan.features, plan.rms)
+    max_weight = largest_finite(plan.weight)
     out.counts.update(
         finite_rows=len(rows.index),
         overflow=cast.overflow,
@@ -137,7 +136,7 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
         overflow_rows=int((~cast.finite).sum()),
         destroyed_rows=int((cast.constant & varying).sum()),
         variance_zero_rows=int((varying & (rows.variance > 0) & (stats.variance == 0)).sum()),
-        variance_nonfinite_rows=int((~np.isfinite(stats.variance)).sum()),
+        variance_nonfinite_rows=int((~np.isfinite(stats.variance) | ~cast.finite).sum()),
         variance_negative_rows=int((stats.raw_variance < 0).sum()),
         nan=int(stats.core_nan.sum()),
         inf=int(stats.core_inf.sum()),

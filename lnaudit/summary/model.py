@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -79,8 +79,8 @@ class EpsilonTable:
 class ResultSummary:
     """One emulation.
 
-    counts: rows and elements by JSON key; primary: rows by code; over: rows by code beyond five limits; operations:
-    (code, first bad operation) -> rows. extremes: worst measured values; by_code: worst row of each primary code.
+    counts: rows and elements by JSON key, and rows of a code beyond five limits; primary: rows by code; operations:
+    (code, first bad operation) -> rows. extremes: worst measured values, of each code too; first: first rows of a kind.
     """
 
     table: EpsilonTable
@@ -131,6 +131,11 @@ class Summary:
         self.input.merge(other.input)
         for mine, theirs in zip(self.results, other.results, strict=True):
             mine.merge(theirs)
+
+    def only(self, result: int) -> Summary:
+        """Return the same summary with one of its results."""
+        plan = replace(self.plan, results=(self.plan.results[result],))
+        return Summary(plan, self.input, [self.results[result]])
 
     def witness_rows(self) -> Array:
         """Return the rows worth running again: extremes and first failures, at most 64, ascending."""
