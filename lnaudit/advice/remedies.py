@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from .window import Choice, candidates, distortion, recommend
 
 Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
-PROOF_ELEMENTS = 1 << 20  # of a larger one
+PROOF_ELEMENTS = 1 << 18  # of a larger one
 HALF_RANGE = 0.5
 LARGEST_SHIFT = 1100  # powers of two: more than the exponents of float64 in one direction
 # what a power of two can cure: everything that comes of the range
@@ -219,32 +219,34 @@ def _peak(summary: Summary) -> float:
 
 
 def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
-    offers = []
-    if kernel.algorithm == "one_pass":
-        two_pass = replace(kernel, algorithm="two_pass", name=kernel.name.replace("one_pass", "two_pass"))
-        trial = trials.run(fmt, two_pass)
-        detail = f"a two-pass variance (kernel {two_pass.name})"
-        offers.append(trials.offer(ills, "kernel", detail, trial, kernel=two_pass.name))
-    for name in LADDER:
-        if name != kernel.name:
-            trial = trials.run(fmt, KERNELS[name])
-            detail = f"kernel {name}: {KERNELS[name].stands_for}"
-            offers.append(trials.offer(ills, "kernel", detail, trial, kernel=name))
-    return _best(offers, ills)
+    def offers() -> Iterator[Offer | None]:
+        if kernel.algorithm == "one_pass":
+            two_pass = replace(kernel, algorithm="two_pass", name=kernel.name.replace("one_pass", "two_pass"))
+            detail = f"a two-pass variance (kernel {two_pass.name})"
+            yield trials.offer(ills, "kernel", detail, trials.run(fmt, two_pass), kernel=two_pass.name)
+        for name in LADDER:
+            if name != kernel.name:
+                detail = f"kernel {name}: {KERNELS[name].stands_for}"
+                yield trials.offer(ills, "kernel", detail, trials.run(fmt, KERNELS[name]), kernel=name)
+
+    return _best(offers(), ills)
 
 
 def _wider_format(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
-    offers = []
-    for name in WIDER[fmt.name]:
-        trial = trials.run(FORMATS[name], kernel)
-        detail = f"{name} instead of {fmt.name}, same kernel"
-        offers.append(trials.offer(ills, "format", detail, trial, format=name))
-    return _best(offers, ills)
+    def offers() -> Iterator[Offer | None]:
+        for name in WIDER[fmt.name]:
+            detail = f"{name} instead of {fmt.name}, same kernel"
+            yield trials.offer(ills, "format", detail, trials.run(FORMATS[name], kernel), format=name)
+
+    return _best(offers(), ills)
 
 
-def _best(offers: list[Offer | None], ills: Codes) -> Offer | None:
-    """Return the first that cures all errors and, if there are none, most of the warnings."""
-    made = [offer for offer in offers if offer is not None]
-    if "error" in ills.values():
-        return made[0] if made else None
-    return max(made, key=lambda offer: len(offer.cures), default=None)
+def _best(offers: Iterator[Offer | None], ills: Codes) -> Offer | None:
+    """Return the first that cures everything; failing that, the first that cures most."""
+    best: Offer | None = None
+    for offer in offers:
+        if offer is not None and (best is None or len(offer.cures) > len(best.cures)):
+            best = offer
+            if len(best.cures) == len(ills) or "error" in ills.values():
+                break
+    return best
