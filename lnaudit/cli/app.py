@@ -8,6 +8,7 @@ import typer
 
 from ..version import __version__
 from .scan import scan
+from .synth import SynthCommand, synth
 from .tables import formats, kernels
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(scan)
+app.command(cls=SynthCommand)(synth)
 app.command()(formats)
 app.command()(kernels)
 

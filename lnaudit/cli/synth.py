@@ -1,0 +1,127 @@
+"""`lnaudit synth`: write a synthetic family."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from ..errors import LnauditError
+
+if TYPE_CHECKING:
+    from ..families import FamilySpec
+
+_NOT_WRITTEN = 2
+
+
+class SynthCommand(TyperCommand):
+    """The command whose help ends with the families, which are imported when they are asked for."""
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the help with the families and their parameters."""
+        return f"{super().get_help(ctx)}\n\n{_listed()}"
+
+
+def synth(
+    family: Annotated[str, typer.Argument(metavar="FAMILY", help="NAME or NAME:parameter=value,parameter=value.")],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The .npy file to write. [required]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")] = False,
+) -> None:
+    """Write a synthetic family of activations to a .npy file, which is never overwritten without --force.
+
+    Examples:
+
+      lnaudit synth near-constant -o acts.npy
+
+      lnaudit synth near-constant:offset=100,rows=1000,dtype=float16 -o acts.npy --force
+    """
+    from ..families import parse_family
+    from ..readers.files import printable
+    from .scan import write_out
+
+    try:
+        spec = parse_family(family)
+        if output is None:
+            remedy = f"say where: lnaudit synth {spec.family.name} -o {spec.family.name}.npy"
+            raise LnauditError("no file to write", remedy, "-o")
+        write_npy(spec, Path(output), printable(output), force=force)
+    except LnauditError as error:
+        typer.echo(f"lnaudit: {error}", err=True)
+        raise typer.Exit(_NOT_WRITTEN) from None
+    write_out(f"wrote {printable(output)}: {spec.label}, shape {spec.shape}, {spec.format.name}\n")
+
+
+def write_npy(spec: FamilySpec, path: Path, source: str, *, force: bool) -> None:
+    """Write a family block by block under a temporary name in the same folder, then rename.
+
+    Parameters
+    ----------
+    source : str
+        The path as errors call it.
+    force : bool
+        Whether a file of that name may be replaced.
+
+    Raises
+    ------
+    LnauditError
+        If there is such a file, or this one cannot be written; then nothing is left behind.
+    """
+    import numpy as np
+
+    from ..families import blocks
+
+    if path.suffix.lower() != ".npy":
+        raise LnauditError("does not end in .npy, by which lnaudit scan knows its files", f"-o {source}.npy", source)
+    try:
+        # a link stays a link: what it points to is written
+        path = Path(os.path.realpath(path))
+        _check_free(path, source, force)
+        temporary = path.with_name(f".lnaudit-{secrets.token_hex(8)}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                # the descr of bfloat16 is <V2, as numpy.save with ml_dtypes has it
+                header = {"descr": spec.dtype.str, "fortran_order": False, "shape": spec.shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                for block in blocks(spec):
+                    file.write(block.tobytes())
+            _check_free(path, source, force)  # what another program has written meanwhile
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except FileNotFoundError:
+        raise LnauditError("its folder does not exist", "make the folder first", source) from None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise LnauditError(f"cannot be written ({reason})", "name another place", source) from None
+
+
+def _check_free(path: Path, source: str, force: bool) -> None:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise LnauditError("is a directory", "name a file", source)
+    if not stat.S_ISREG(mode):
+        raise LnauditError("is not a regular file", "name another", source)
+    if not force:
+        raise LnauditError("exists", "--force overwrites it", source)
+
+
+def _listed() -> str:
+    """The families with their defaults, as they could be given, and what they are."""
+    from ..families import DTYPES, FAMILIES, parse_family
+
+    lines = ["Families, with the defaults of their parameters:"]
+    for family in FAMILIES.values():
+        lines += [f"  {parse_family(family.name).label}", f"      {family.description}"]
+    lines.append(f"\nEvery family takes rows, features, seed and dtype ({', '.join(DTYPES)}).")
+    return "\n".join(lines)
