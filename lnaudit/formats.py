@@ -93,7 +93,7 @@ def get_format(name: str | Format) -> Format:
         return name
     key = name.strip().lower() if isinstance(name, str) else ""
     if key in ("json", "table"):
-        raise LnauditError(f"{name} is an output", f"--output-format {name}", "--format")
+        raise LnauditError(f"{key} is an output: --output-format {key}", source="--format")
     if key not in _BY_NAME:
         raise LnauditError(f"unknown format {name!r}", f"choose from {', '.join(FORMATS)}", "--format")
     return _BY_NAME[key]

@@ -93,7 +93,7 @@ def test_bad_input_is_one_line_and_exit_2(args, tmp_path):
 
 def test_format_json_names_the_right_option(quiet):
     done = run("scan", quiet, "--format", "json")
-    assert done.stderr == "lnaudit: --format: json is an output; --output-format json\n"
+    assert done.stderr == "lnaudit: --format: json is an output: --output-format json\n"
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_unknown_names_are_refused_with_a_remedy():
     """An unknown format lists the known ones; an output format is sent to the option it belongs to."""
     with pytest.raises(LnauditError, match=r"float12.*choose from float16, bfloat16, float32, float64"):
         get_format("float12")
-    with pytest.raises(LnauditError, match="json is an output; --output-format json"):
+    with pytest.raises(LnauditError, match="json is an output: --output-format json"):
         get_format("json")
 
 

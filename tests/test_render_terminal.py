@@ -223,3 +223,18 @@ def test_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _no_terminal(fd: int) -> os.terminal_size:
     raise OSError("not a terminal")
+
+
+def test_a_latent_note_of_several_sites_is_told_once_after_them() -> None:
+    notes = [
+        finding(
+            "LN302", "epsilon-subnormal", "note", name, latent=True, title="held as a subnormal", remedy="epsilon 1e-4"
+        )
+        for name in ("a", "b", "c", "d")
+    ]
+    page = render_table(report([site(name) for name in ("a", "b", "c", "d")], notes), Style())
+    assert page.count("LN302") == 1
+    line = " ".join(page[page.index("LN302") :].split())
+    assert line.startswith("LN302 epsilon-subnormal [float16 native] latent in 4 sites (a, b, c and 1 more): held as a")
+    assert "epsilon 1e-4 is immune in all of them" in line
+    assert render_table(report([site("a")], notes[:1]), Style()).count("LN302") == 1

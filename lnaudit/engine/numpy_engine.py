@@ -237,6 +237,8 @@ def _kernel(
     if meant_low is not None and fmt is FORMATS["float64"]:
         np.subtract(product, meant_low, out=product)
     error = np.sqrt(lane_sum(np.multiply(product, product, out=product)) / d)
+    if np.isinf(error).any():
+        error = _huge_error(core, meant, error)
     failed = ~np.isfinite(interpreter.core_maximum(centered.diff, inverse[0], fmt, kernel))
     core_nan, core_inf = _count_nonfinite(core, failed)
     output_nan, output_inf, affine_overflow = core_nan, core_inf, np.zeros(n, bool)
@@ -268,6 +270,15 @@ def _kernel(
         output_inf=output_inf,
         affine_overflow=affine_overflow,
     )
+
+
+def _huge_error(core: Array, meant: Array, error: Array) -> Array:
+    """RMS of core - meant where the squares overflow: scaled by the largest difference of each row."""
+    overflowed = np.isinf(error)
+    difference = core[:, overflowed] - meant[:, overflowed]
+    largest = np.abs(difference).max(axis=0)
+    error[overflowed] = largest * np.sqrt(lane_sum(np.ascontiguousarray((difference / largest) ** 2)) / len(core))
+    return error
 
 
 def _count_nonfinite(values: Array, which: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from ..report import Report, SiteReport
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style, bound, verdict_word
 from .terminal_matrix import matrix_lines
-from .terminal_model import epsilon_lines, what_to_do_lines
+from .terminal_model import epsilon_lines, folded_findings, folded_lines, what_to_do_lines
 from .terminal_site import legend_lines, site_lines
 
 _NAMED_RESULTS = 3  # so many are named in the total, more are counted
@@ -19,11 +19,14 @@ _VERDICTS = re.compile(r"(\d) (FAIL|warn|pass)\b")
 def render_table(report: Report, style: Style = DEFAULT_STYLE) -> str:
     """Return the report for a terminal or a log: plain ASCII but for names and colours."""
     blocks = [style.wrap(f"note: {style.safe(note)}", "", "  ") for note in report.notes]
-    blocks += [site_lines(site, report.findings, style) for site in report.sites]
+    folded = folded_findings(report)
+    told = [finding for finding in report.findings if finding not in folded]
+    blocks += [site_lines(site, told, style) for site in report.sites]
     if report.sites:
         blocks.append(legend_lines(report, style))
     if len(report.sites) > 1:
         blocks += [matrix_lines(report, style), what_to_do_lines(report, style), epsilon_lines(report, style)]
+        blocks.append(folded_lines(folded, style))
     blocks.append(_end(report, style))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 

@@ -66,6 +66,34 @@ def epsilon_lines(report: Report, style: Style) -> list[str]:
     return lines
 
 
+def folded_findings(report: Report) -> list[Finding]:
+    """Return the latent notes that several sites share: they are told once, after the sites."""
+    sites: dict[tuple[str, str | None, str | None], set[str]] = {}
+    notes = [f for f in report.findings if f.latent and f.severity == "note"]
+    for finding in notes:
+        sites.setdefault((finding.code, finding.format, finding.kernel), set()).add(finding.site)
+    return [f for f in notes if len(sites[f.code, f.format, f.kernel]) > 1]
+
+
+def folded_lines(findings: list[Finding], style: Style) -> list[str]:
+    """Return a line for each kind of folded note, with the sites that have it."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        what = bound(f"{finding.format} {finding.kernel}")
+        groups.setdefault((f"{finding.code} {finding.name}  [{what}]", finding.title), []).append(finding)
+    lines: list[str] = []
+    for (head, title), group in groups.items():
+        names = [style.safe(f.site) for f in group[:_NAMED_SITES]]
+        if len(group) > len(names):
+            names.append(f"{len(group) - len(names)} more")
+        remedies = {f.remedy for f in group}
+        immune = style.safe(remedies.pop()) if len(remedies) == 1 else ""
+        remedy = f"; {immune} is immune in all of them" if immune else ""
+        text = f"latent in {len(group)} sites ({joined(names)}): {title}{remedy}"
+        lines += style.wrap(f"note  {head}  {text}", "", "      ")
+    return lines
+
+
 def _tally(site: SiteReport, verdict: str) -> int:
     return sum(result.verdict == verdict for result in site.results)
 
