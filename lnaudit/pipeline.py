@@ -32,12 +32,15 @@ class Settings:
     """What a run audits.
 
     formats : the formats; kernels : the kernels for every format, or None for the defaults (native everywhere, fused
-    too where the format is narrower than float32); tolerance : accepted row error; jobs : threads, 0 = one a core.
+    too where the format is narrower than float32); tolerance : accepted row error; loss_scale : norm of the upstream
+    gradient of a row; verify_all : run remedies of large sites on all their rows too; jobs : threads, 0 = one a core.
     """
 
     formats: tuple[Format, ...] = tuple(FORMATS.values())
     kernels: tuple[Kernel, ...] | None = None
     tolerance: float = 0.02
+    loss_scale: float = 1.0
+    verify_all: bool = False
     jobs: int = 0
     config: dict[str, Any] = field(default_factory=dict)
 
@@ -110,6 +113,7 @@ def plan_of(site: Site, settings: Settings) -> Plan:
         tolerance=settings.tolerance,
         weight=site.weight,
         bias=site.bias,
+        loss_scale=settings.loss_scale,
     )
 
 
@@ -118,7 +122,7 @@ def audit_site(site: Site, settings: Settings, progress: Progress | None = None)
     plan = plan_of(site, settings)
     summary = summarize(site.rows, plan, progress, settings.jobs)
     facts = _facts(site, summary)
-    trials = Trials(site.rows, summary, _judge)
+    trials = Trials(site.rows, summary, _judge, complete=settings.verify_all)
     findings = site_findings(facts)
     report = site_of(site, summary)
     choices: list[tuple[Format, Kernel, Choice]] = []

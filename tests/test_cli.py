@@ -210,3 +210,30 @@ def test_help_imports_no_numpy():
         "assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+
+
+def test_a_loss_scale_makes_gradients_overflow(tmp_path):
+    # the gain is about 1/1e-2 = 100: 100 x 100 fits float16, 100 x 1000 does not
+    np.save(tmp_path / "small.npy", (1e-2 * np.random.default_rng(1).standard_normal((6, 64))).astype(np.float32))
+    options = ("--format", "float16", "--kernel", "fused", "--eps", "1e-9", "--output-format", "json")
+    for scale, codes in (("100", []), ("1000", ["LN402"])):
+        done = run("scan", "small.npy", "--loss-scale", scale, *options, cwd=tmp_path)
+        assert [f["code"] for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"] == codes
+
+
+def test_ladder_means_the_five_textbook_kernels(quiet):
+    done = run("scan", quiet, "--kernel", "ladder", "--format", "float16", "--output-format", "json")
+    kernels = [r["kernel"] for r in json.loads(done.stdout)["sites"][0]["results"]]
+    assert kernels == ["native-serial", "native", "decomposed", "stored-stats", "fused"]
+
+
+def test_verify_all_runs_a_large_site_in_full(tmp_path):
+    rows = 20_000
+    x = np.random.default_rng(2).standard_normal((rows, 256), dtype=np.float32) * np.float32(30)
+    np.save(tmp_path / "large.npy", x)
+    options = ("--format", "float16", "--kernel", "native", "--output-format", "json")
+    for verify, kind, least in (("witness", "witness-rows", 1), ("all", "all-rows", rows)):
+        done = run("scan", "large.npy", "--verify", verify, *options, cwd=tmp_path)
+        remedies = json.loads(done.stdout)["sites"][0]["results"][0]["remedies"]
+        assert {r["verified"] for r in remedies} == {kind}
+        assert all(least <= r["rows"] <= rows for r in remedies)

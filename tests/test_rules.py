@@ -146,9 +146,16 @@ EXAMPLES = [
     e("LN304", "note", normal(30.0)),
     e("LN304", None, GOOD),
     e("LN304", None, changed(GOOD, 5, 0.0), epsilon=1e-12),
+    e("LN401", "warning", normal(1e-4), epsilon=1e-12, rows=1),
+    e("LN401", None, normal(1e-2), epsilon=1e-12),
+    e("LN401", None, changed(GOOD, 5, 0.0), epsilon=1e-12),  # only a constant row has a gain of 1e6
+    e("LN402", "error", normal(1e-5), kernel="fused", epsilon=1e-12, rows=8),
+    e("LN402", "warning", changed(GOOD, 5, 0.0), kernel="fused", epsilon=1e-12, latent=True, rows=1, row=5),
+    e("LN402", None, changed(GOOD, 5, 0.0), "bfloat16", "fused", epsilon=1e-12),
+    e("LN402", None, normal(1e-4), kernel="fused", epsilon=1e-12),
 ]  # fmt: skip
 # those that speak of the site, not of a format and a kernel; their findings change no verdict
-SITE_RULES = {"LN001", "LN002", "LN003", "LN004", "LN005", "LN006", "LN303"}
+SITE_RULES = {"LN001", "LN002", "LN003", "LN004", "LN005", "LN006", "LN303", "LN401"}
 # nothing measured against a limit: the fact is a count
 WITHOUT_LIMIT = {"LN002", "LN003", "LN004", "LN108", "LN304"}
 

@@ -31,7 +31,7 @@ from .rows import named_rows
 
 WIDTH = 17
 KINDS = tuple(named_rows("float16", WIDTH))
-PER_TEST = settings(max_examples=25, deadline=None)
+PER_TEST = settings(max_examples=15, deadline=None)
 
 
 def rows_of(picks: list[tuple[str, int]]) -> np.ndarray:

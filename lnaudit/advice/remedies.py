@@ -53,12 +53,12 @@ class Trials:
     again.
     """
 
-    def __init__(self, rows: Rows, summary: Summary, judge: Judge) -> None:
+    def __init__(self, rows: Rows, summary: Summary, judge: Judge, *, complete: bool = False) -> None:
         self._rows = rows
         self._main = summary
         self._judge = judge
         self._known: dict[tuple[str, Kernel, float, int, bool], Summary] = {}
-        self._complete = rows.rows * rows.features < ALL_ROWS_BELOW
+        self._complete = complete or rows.rows * rows.features < ALL_ROWS_BELOW
 
     @cached_property
     def _witness_rows(self) -> Rows:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FAIL_ON = ("error", "warning", "note", "never")
 OUTPUT_FORMATS = ("table", "json")
+VERIFY = ("witness", "all")
 CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
 begun = False  # a command that has begun answers for itself
 
@@ -40,11 +41,19 @@ def scan(
     ] = None,
     kernel: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Kernels, by comma. [default: native; fused too below float32]"),
+        typer.Option(
+            metavar="NAMES", help="Kernels, by comma; ladder: all. [default: native; fused too below float32]"
+        ),
     ] = None,
     tolerance: Annotated[
         str, typer.Option(metavar="NUMBER", help="Accepted RMS error of a row, 1 = normalized scale.")
     ] = "0.02",
+    loss_scale: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Norm of the gradient that comes back to a row.")
+    ] = "1",
+    verify: Annotated[
+        str, typer.Option(metavar="ROWS", help="witness, or all: run remedies of large sites on all their rows.")
+    ] = "witness",
     fail_on: Annotated[
         str, typer.Option(metavar="SEVERITY", help="Findings that make exit code 1: error, warning, note, never.")
     ] = "never",
@@ -70,9 +79,8 @@ def scan(
             {"epsilon": eps, "axis": axis, "norm": norm, "weight": weight, "bias": bias, "dtype": dtype},
             format,
             kernel,
-            tolerance,
-            fail_on,
-            output_format,
+            {"tolerance": tolerance, "loss_scale": loss_scale},
+            {"verify": verify, "fail_on": fail_on, "output_format": output_format},
         )
     except LnauditError as error:
         from ..readers.files import printable
@@ -95,33 +103,36 @@ def _request(
     site: dict[str, str | Path | None],
     formats: list[str] | None,
     kernels: list[str] | None,
-    tolerance: str,
-    fail_on: str,
-    output_format: str,
+    numbers: dict[str, str],
+    words: dict[str, str],
 ) -> tuple[Found, Settings]:
     """Turn the words of the command line into what they mean."""
     from ..formats import FORMATS, get_format
-    from ..kernels import get_kernel
+    from ..kernels import LADDER, get_kernel
     from ..pipeline import Settings
     from ..readers.discover import find_sites
     from ..readers.sites import SiteOptions
     from .options import axes, choice, number, split_list
 
-    choice(output_format, OUTPUT_FORMATS, "--output-format")
-    choice(fail_on, FAIL_ON, "--fail-on")
+    for name, known in (("output_format", OUTPUT_FORMATS), ("fail_on", FAIL_ON), ("verify", VERIFY)):
+        choice(words[name], known, f"--{name.replace('_', '-')}")
+    positive = {name: number(text, f"--{name.replace('_', '-')}", above=True) for name, text in numbers.items()}
     names = split_list(formats or []) or list(FORMATS)
-    rows = split_list(kernels or [])
+    rows = [row for text in split_list(kernels or []) for row in (LADDER if text == "ladder" else (text,))]
     settings = Settings(
         formats=tuple(dict.fromkeys(map(get_format, names))),
         kernels=tuple(dict.fromkeys(map(get_kernel, rows))) or None,
-        tolerance=number(tolerance, "--tolerance", above=True),
+        tolerance=positive["tolerance"],
+        loss_scale=positive["loss_scale"],
+        verify_all=words["verify"] == "all",
     )
     settings.config.update(
         {name: value.as_posix() if isinstance(value, Path) else value for name, value in site.items()},
         formats=[fmt.name for fmt in settings.formats],
         kernels=rows or None,
-        tolerance=settings.tolerance,
-        fail_on=fail_on,
+        **positive,
+        verify=words["verify"],
+        fail_on=words["fail_on"],
     )
     eps, axis = site["epsilon"], site["axis"]
     options = SiteOptions(

@@ -48,6 +48,8 @@ class Plan:
     weight, bias : ndarray of float64, shape (features,), or None
     prescale : int
         The kernel is given x * 2^prescale.
+    loss_scale : float
+        Euclidean norm of the upstream gradient of a row.
     """
 
     results: tuple[tuple[Format, Kernel], ...]
@@ -60,6 +62,7 @@ class Plan:
     weight: Array | None = None
     bias: Array | None = None
     prescale: int = 0
+    loss_scale: float = 1.0
 
     @property
     def rms(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import cast, epsilon, input, range, rounding  # noqa: F401  (each registers its rules)
+from . import cast, epsilon, gradient, input, range, rounding  # noqa: F401  (each registers its rules)
 from .base import RULES, ResultFacts, Rule, SiteFacts, result_findings, site_findings
 
 __all__ = ["RULES", "ResultFacts", "Rule", "SiteFacts", "result_findings", "site_findings"]

@@ -125,8 +125,8 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
     rows, cast, stats, varying = judged.rows, judged.cast, judged.stats, judged.varying
     rounding = np.where(stats.A > 0, fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(stats.A), 0.0)
     unverified = cast.finite & (judged.nonfinite | ~(stats.error <= judged.limits + rounding))
-    gradient, _ = gains(rows, plan.model_epsilon, plan.features, plan.rms)
-    max_weight = largest_finite(plan.weight)
+    gradient, _ = gains(rows, plan.effective(plan.epsilon), plan.features, plan.rms)
+    overflows = gradient * largest_finite(plan.weight) * plan.loss_scale > fmt.max
     out.counts.update(
         finite_rows=len(rows.index),
         overflow=cast.overflow,
@@ -146,7 +146,8 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
         affine_inf=int(stats.output_inf.sum()),
         affine_nonfinite_rows=int(((stats.output_nan + stats.output_inf) > 0).sum()),
         affine_overflow_rows=int(stats.affine_overflow.sum()),
-        gradient_overflow_rows=int((varying & (gradient * max_weight > fmt.max)).sum()),
+        gradient_overflow_rows=int((varying & overflows).sum()),
+        gradient_overflow_constant_rows=int((~varying & overflows).sum()),
         failing_rows=int(failing.sum()),
         finite_cast_rows=int(cast.finite.sum()),
         zero_over_zero_rows=int((cast.finite & (judged.w == 0) & judged.nonfinite).sum()),
