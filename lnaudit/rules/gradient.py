@@ -54,11 +54,11 @@ def gradient_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     # at a constant row the gain is 1/sqrt(epsilon), the Lipschitz constant of the core
     gain = facts.site.input.gain.max if rows else lipschitz_bound(facts.epsilon)
     reached = plan.loss_scale * largest_finite(plan.weight) * gain
+    where = share(rows or constant, counts["finite_rows"]) + ("" if rows else ", all of them constant")
     return {
         "severity": "error" if rows else "warning",
         "latent": not rows,
-        "title": f"gradients overflow in {share(rows or constant, counts['finite_rows'])}"
-        + ("" if rows else ", all of them constant"),
+        "title": f"gradients overflow in {where}",
         "message": f"An upstream gradient of norm {short(plan.loss_scale)} times max |weight| times the gain reaches "
         f"{short(reached)}; {facts.fmt.name} ends at {short(facts.fmt.max)}.",
         "rows": rows or constant,
