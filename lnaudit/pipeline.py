@@ -33,13 +33,15 @@ class Settings:
 
     formats : the formats; kernels : the kernels for every format, or None for the defaults (native everywhere, fused
     too where the format is narrower than float32); tolerance : accepted row error; loss_scale : norm of the upstream
-    gradient of a row; verify_all : run remedies of large sites on all their rows too; jobs : threads, 0 = one a core.
+    gradient of a row; compare_epsilon : another program's; verify_all : run remedies of large sites on all their rows
+    too; jobs : threads, 0 = one a core.
     """
 
     formats: tuple[Format, ...] = tuple(FORMATS.values())
     kernels: tuple[Kernel, ...] | None = None
     tolerance: float = 0.02
     loss_scale: float = 1.0
+    compare_epsilon: float | None = None
     verify_all: bool = False
     jobs: int = 0
     config: dict[str, Any] = field(default_factory=dict)
@@ -114,6 +116,7 @@ def plan_of(site: Site, settings: Settings) -> Plan:
         weight=site.weight,
         bias=site.bias,
         loss_scale=settings.loss_scale,
+        compare_epsilon=settings.compare_epsilon,
     )
 
 

@@ -237,3 +237,23 @@ def test_verify_all_runs_a_large_site_in_full(tmp_path):
         remedies = json.loads(done.stdout)["sites"][0]["results"][0]["remedies"]
         assert {r["verified"] for r in remedies} == {kind}
         assert all(least <= r["rows"] <= rows for r in remedies)
+
+
+@pytest.mark.parametrize(
+    ("q", "model", "other", "change"),
+    # case B35: 1e-5 against 1e-12 is 0.5 % at q = 1e-3 and 41.4 % at 1e-5; Keras' 1e-3 against 1e-5: 216 % at 1e-4
+    [(1e-3, "1e-5", "1e-12", None), (1e-5, "1e-5", "1e-12", "41 %"), (1e-4, "1e-3", "1e-5", "216 %")],
+)
+def test_another_epsilon_is_compared(q, model, other, change, tmp_path):
+    row = np.where(np.arange(64) % 2, 1.0, -1.0) * np.sqrt(q)
+    np.save(tmp_path / "row.npy", row[None])
+    options = ("--eps", model, "--compare-eps", other, "--format", "float64", "--output-format", "json")
+    found = json.loads(run("scan", "row.npy", *options, cwd=tmp_path).stdout)["findings"]
+    drift = abs(np.sqrt(q / (q + float(other))) - np.sqrt(q / (q + float(model))))
+    mismatch = [f for f in found if f["code"] == "LN305"]
+    if change is None:
+        assert drift < 0.02
+        assert not mismatch
+    else:
+        assert mismatch[0]["measured"] == pytest.approx(drift, rel=1e-5)
+        assert change in mismatch[0]["message"]

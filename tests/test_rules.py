@@ -62,6 +62,10 @@ def e(code: str, severity: str | None, x: Any, format: str = "float16", kernel: 
     return Example(code=code, severity=severity, x=x, format=format, kernel=kernel, options=more, **own)
 
 
+ALREADY = normal()
+ALREADY = (ALREADY - ALREADY.mean(1, keepdims=True)) / ALREADY.std(1, keepdims=True)
+
+
 EXAMPLES = [
     e("LN001", "error", changed(GOOD, 3, np.r_[np.nan, np.ones(255)]), rows=1, row=3),
     e("LN001", "error", changed(GOOD, 2, np.r_[np.inf, np.ones(255)]), rows=1, row=2),
@@ -82,6 +86,12 @@ EXAMPLES = [
     e("LN006", "error", GOOD, weight=np.r_[np.nan, np.ones(255)]),
     e("LN006", "error", GOOD, bias=np.r_[np.inf, np.ones(255)]),
     e("LN006", None, GOOD, weight=np.ones(256), bias=np.zeros(256)),
+    e("LN007", "note", ALREADY, rows=8),
+    e("LN007", None, ALREADY * 1.1),
+    e("LN007", None, ALREADY + 0.01),
+    e("LN007", "note", ALREADY + 0.01, rows=8, norm="rms"),
+    e("LN007", None, np.r_[ALREADY, ALREADY * 2]),
+    e("LN007", None, np.zeros((2, 8))),
     e("LN101", "error", changed(GOOD, 3, np.r_[7e4, np.ones(255)]), rows=1, row=3),
     e("LN101", None, changed(GOOD, 3, np.r_[65519.0, np.ones(255)]), kernel="fused"),
     e("LN101", None, changed(GOOD, 3, np.r_[7e4, np.ones(255)]), "bfloat16"),
@@ -155,7 +165,7 @@ EXAMPLES = [
     e("LN402", None, normal(1e-4), kernel="fused", epsilon=1e-12),
 ]  # fmt: skip
 # those that speak of the site, not of a format and a kernel; their findings change no verdict
-SITE_RULES = {"LN001", "LN002", "LN003", "LN004", "LN005", "LN006", "LN303", "LN401"}
+SITE_RULES = {"LN001", "LN002", "LN003", "LN004", "LN005", "LN006", "LN007", "LN303", "LN305", "LN401"}
 # nothing measured against a limit: the fact is a count
 WITHOUT_LIMIT = {"LN002", "LN003", "LN004", "LN108", "LN304"}
 
@@ -204,7 +214,11 @@ def test_the_verdict_follows_from_the_findings(example: Example):
     )
 
 
-@pytest.mark.parametrize("code", sorted(set(RULES) - {"LN005"}))
+# they need a file or an option of the command line; their tests stand in test_npy and test_cli
+OWN_TESTS = {"LN005", "LN305"}
+
+
+@pytest.mark.parametrize("code", sorted(set(RULES) - OWN_TESTS))
 def test_every_rule_has_a_firing_and_a_silent_example(code: str):
     severities = {x.severity for x in EXAMPLES if x.code == code}
     assert None in severities

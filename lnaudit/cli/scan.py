@@ -26,6 +26,9 @@ begun = False  # a command that has begun answers for itself
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, directories.")],
     eps: Annotated[str | None, typer.Option(metavar="NUMBER", help="The model's epsilon. [default: 1e-5]")] = None,
+    compare_eps: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Another program's epsilon, to compare the outputs.")
+    ] = None,
     axis: Annotated[
         str | None, typer.Option(metavar="AXES", help="The axes that are reduced, as in -1 or 1,2. [default: -1]")
     ] = None,
@@ -80,6 +83,7 @@ def scan(
             format,
             kernel,
             {"tolerance": tolerance, "loss_scale": loss_scale},
+            compare_eps,
             {"verify": verify, "fail_on": fail_on, "output_format": output_format},
         )
     except LnauditError as error:
@@ -104,6 +108,7 @@ def _request(
     formats: list[str] | None,
     kernels: list[str] | None,
     numbers: dict[str, str],
+    compare_eps: str | None,
     words: dict[str, str],
 ) -> tuple[Found, Settings]:
     """Turn the words of the command line into what they mean."""
@@ -124,6 +129,7 @@ def _request(
         kernels=tuple(dict.fromkeys(map(get_kernel, rows))) or None,
         tolerance=positive["tolerance"],
         loss_scale=positive["loss_scale"],
+        compare_epsilon=None if compare_eps is None else number(compare_eps, "--compare-eps"),
         verify_all=words["verify"] == "all",
     )
     settings.config.update(
@@ -131,6 +137,7 @@ def _request(
         formats=[fmt.name for fmt in settings.formats],
         kernels=rows or None,
         **positive,
+        compare_epsilon=settings.compare_epsilon,
         verify=words["verify"],
         fail_on=words["fail_on"],
     )

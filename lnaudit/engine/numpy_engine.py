@@ -58,7 +58,7 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
         double_double=_needs_double_double(plan),
         spare=ws.array("product", x.shape, "float64"),
     )
-    statistics.variance, statistics.unit = reference.variance, reference.unit
+    statistics.mean, statistics.variance, statistics.unit = reference.mean, reference.variance, reference.unit
     if reference.variance_low is not None:
         statistics.variance_low = reference.variance_low
     rho, rho_low = reference.inverse_root(plan.model_epsilon)
@@ -117,6 +117,7 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
         index=index,
         x_max=x_max,
         x_min=x_min,
+        mean=nothing,
         variance=nothing,
         variance_low=nothing,
         unit=nothing.astype(np.int64),

@@ -21,12 +21,13 @@ EXTREME_EXPONENT = 300
 
 @dataclass(kw_only=True)
 class Reference:
-    """Exact centred rows: v of shape (d, n) and q of shape (n,), each with its low part where double-double is used.
+    """Exact centred rows: v of shape (d, n), mean (0 for RMSNorm) and q of shape (n,), with low parts in double-double.
 
     `unit` holds the exponent by which a row was scaled, x * 2^-unit.
     """
 
     v: Array
+    mean: Array
     variance: Array
     unit: Array
     v_low: Array | None = None
@@ -92,15 +93,18 @@ def center(
 def _center_corrected(x: Array, rms: bool, unit: Array, spare: Array | None) -> Reference:
     """Corrected two-pass: centre, then take the mean of the residual off (Chan, Golub, LeVeque 1983)."""
     d = len(x)
+    mean = np.zeros(x.shape[1])
     if not rms:
-        np.subtract(x, lane_sum(x) / d, out=x)
-        np.subtract(x, lane_sum(x) / d, out=x)
-    return Reference(v=x, variance=lane_sum(np.multiply(x, x, out=spare)) / d, unit=unit)
+        for _ in range(2):
+            part = lane_sum(x) / d
+            np.subtract(x, part, out=x)
+            mean += part
+    return Reference(v=x, mean=mean, variance=lane_sum(np.multiply(x, x, out=spare)) / d, unit=unit)
 
 
 def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
     if rms:
-        v, v_low = x, np.zeros_like(x)
+        mean, v, v_low = np.zeros(x.shape[1]), x, np.zeros_like(x)
     else:
         mean, mean_low = _divide(*_tree_sum(x, np.zeros_like(x)), len(x))
         v, error = two_sum(x, -mean)
@@ -108,7 +112,7 @@ def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
     square, square_low = two_product(v, v)
     square_low += 2.0 * v * v_low
     variance, variance_low = _divide(*_tree_sum(square, square_low), len(x))
-    return Reference(v=v, variance=variance, unit=unit, v_low=v_low, variance_low=variance_low)
+    return Reference(v=v, mean=mean, variance=variance, unit=unit, v_low=v_low, variance_low=variance_low)
 
 
 def _renormalize(high: Array, low: Array) -> tuple[Array, Array]:

@@ -50,6 +50,8 @@ class Plan:
         The kernel is given x * 2^prescale.
     loss_scale : float
         Euclidean norm of the upstream gradient of a row.
+    compare_epsilon : float, optional
+        Another program's epsilon, whose output is compared with the model's.
     """
 
     results: tuple[tuple[Format, Kernel], ...]
@@ -63,6 +65,7 @@ class Plan:
     bias: Array | None = None
     prescale: int = 0
     loss_scale: float = 1.0
+    compare_epsilon: float | None = None
 
     @property
     def rms(self) -> bool:
@@ -82,14 +85,15 @@ class Plan:
 class InputStatistics:
     """The rows of the file, by the reference.
 
-    x_max, x_min: extremes. variance, variance_low: q of the scaled row as a sum of two doubles (low is 0 unless the
-    float64 format is audited). unit: exponent of the power of two by which the reference scaled the row. constant:
-    all elements equal (RMSNorm: all zero).
+    x_max, x_min: extremes. mean: of the scaled row (0 for RMSNorm). variance, variance_low: q of the scaled row as a sum
+    of two doubles (low is 0 unless the float64 format is audited). unit: exponent of the power of two by which the
+    reference scaled the row. constant: all elements equal (RMSNorm: all zero).
     """
 
     index: Array
     x_max: Array
     x_min: Array
+    mean: Array
     variance: Array
     variance_low: Array
     unit: Array

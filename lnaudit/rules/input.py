@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import wording
@@ -9,6 +10,7 @@ from ..wording import share, short
 from .base import SiteFacts, rule
 
 DOMINATED_SHARE = 0.01
+ALREADY_SHARE = 0.99
 
 
 @rule("LN001", "non-finite-input", SiteFacts)
@@ -138,6 +140,57 @@ def non_finite_parameters(facts: SiteFacts) -> dict[str, Any] | None:
         "measured": float(sum(bad.values())),
         "limit": 0.0,
         "remedy": "repair the parameters",
+    }
+
+
+@rule("LN007", "already-normalized", SiteFacts)
+def already_normalized(facts: SiteFacts) -> dict[str, Any] | None:
+    """The rows look like the output of a norm.
+
+    What it does: fires when mean and variance are within 1e-3 of 0 and 1 % of 1 in 99 % of the non-constant rows (for
+    RMSNorm the mean square alone).
+    Why is this bad: what leaves a norm says nothing about what enters it; the audit is of the wrong tensor.
+    What to do: dump the input, with a forward pre-hook.
+    """
+    counts = facts.input.counts
+    rows, varying = counts["normalized_rows"], counts["varying_rows"]
+    if not varying or rows < ALREADY_SHARE * varying:
+        return None
+    return {
+        "severity": "note",
+        "title": f"{share(rows, counts['finite_rows'])} are already normalized",
+        "message": "Dump what enters the norm, not what leaves it.",
+        "rows": rows,
+        "measured": rows / varying,
+        "limit": ALREADY_SHARE,
+    }
+
+
+@rule("LN305", "epsilon-mismatch", SiteFacts)
+def epsilon_mismatch(facts: SiteFacts) -> dict[str, Any] | None:
+    """Another program's epsilon (--compare-eps) would change the output.
+
+    What it does: compares sqrt(q/(q+eps)) of each row under both epsilons with the tolerance.
+    Why is this bad: ports, converters and fused kernels replace epsilon silently; small rows then change their scale.
+    What to do: carry the model's epsilon over.
+    """
+    plan, extremes = facts.summary.plan, facts.input.extremes
+    rows, drift, other = facts.input.counts["mismatch_rows"], extremes.value("drift"), plan.compare_epsilon
+    if not rows or other is None:
+        return None
+    smallest = facts.input.variance.min
+    change = math.sqrt((smallest + plan.model_epsilon) / (smallest + other)) - 1 if smallest + other > 0 else math.inf
+    return {
+        "severity": "warning",
+        "title": f"epsilon {wording.epsilon(other)} would move {share(rows, facts.input.counts['varying_rows'])}",
+        "message": f"Instead of the model's {wording.epsilon(plan.model_epsilon)} it moves rows by up to "
+        f"{short(drift)} of the normalized scale (limit {short(plan.tolerance)}); the smallest row changes its scale by "
+        f"{wording.percent(change)}.",
+        "rows": rows,
+        "row": extremes.row("drift"),
+        "measured": drift,
+        "limit": plan.tolerance,
+        "remedy": f"carry epsilon {wording.epsilon(plan.model_epsilon)} over",
     }
 
 

@@ -17,6 +17,8 @@ from .codes import OPERATIONS, Judged, first_bad_operation, judge, primary_codes
 from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 
 Array = NDArray[Any]
+# a row counts as already normalized within these of mean 0 and variance 1
+ALREADY_MEAN, ALREADY_VARIANCE = 1e-3, 1e-2
 SLICE = 2_048  # rows whose epsilon table is worked out at a time: temporaries stay in cache
 
 
@@ -61,6 +63,13 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     out.ratio.see(scale[varying] ** 2)
     out.counts["varying_rows"] += int(varying.sum())
     out.counts["epsilon_dominated_rows"] += int((varying & (variance < plan.model_epsilon)).sum())
+    mean = np.ldexp(rows.mean, rows.unit)
+    normalized = varying & (np.abs(mean) <= ALREADY_MEAN) & (np.abs(variance - 1) <= ALREADY_VARIANCE)
+    out.counts["normalized_rows"] += int(normalized.sum())
+    if plan.compare_epsilon is not None:
+        drift = np.abs(normalized_scale(rows, plan.compare_epsilon) - scale)
+        out.counts["mismatch_rows"] += int((varying & (drift > plan.tolerance)).sum())
+        out.extremes.see("drift", drift, rows.index, varying)
     largest, radial = gains(rows, plan.model_epsilon, plan.features, plan.rms)
     out.gain.see(largest[varying])
     out.extremes.see("gain", largest, rows.index, varying)
