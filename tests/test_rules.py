@@ -214,7 +214,7 @@ def test_the_verdict_follows_from_the_findings(example: Example):
     )
 
 
-# they need a file or an option of the command line; their tests stand in test_npy and test_cli
+# they need a file or an option of the command line: LN005 has a test below, LN305 one in test_cli
 OWN_TESTS = {"LN005", "LN305"}
 
 

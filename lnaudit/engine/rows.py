@@ -85,8 +85,8 @@ class Plan:
 class InputStatistics:
     """The rows of the file, by the reference.
 
-    x_max, x_min: extremes. mean: of the scaled row (0 for RMSNorm). variance, variance_low: q of the scaled row as a sum
-    of two doubles (low is 0 unless the float64 format is audited). unit: exponent of the power of two by which the
+    x_max, x_min: extremes. mean: of the scaled row (0 for RMSNorm). variance, variance_low: q of the scaled row as a
+    sum of two doubles (low is 0 unless the float64 format is audited). unit: exponent of the power of two by which the
     reference scaled the row. constant: all elements equal (RMSNorm: all zero).
     """
 

@@ -184,8 +184,8 @@ def epsilon_mismatch(facts: SiteFacts) -> dict[str, Any] | None:
         "severity": "warning",
         "title": f"epsilon {wording.epsilon(other)} would move {share(rows, facts.input.counts['varying_rows'])}",
         "message": f"Instead of the model's {wording.epsilon(plan.model_epsilon)} it moves rows by up to "
-        f"{short(drift)} of the normalized scale (limit {short(plan.tolerance)}); the smallest row changes its scale by "
-        f"{wording.percent(change)}.",
+        f"{short(drift)} of the normalized scale (limit {short(plan.tolerance)}); the smallest row changes its "
+        f"scale by {wording.percent(change)}.",
         "rows": rows,
         "row": extremes.row("drift"),
         "measured": drift,
