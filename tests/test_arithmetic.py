@@ -22,9 +22,8 @@ from lnaudit.arithmetic import (
     rounded,
     serial_sum,
     tree_sum,
-    two_product,
-    two_sum,
 )
+from lnaudit.double_double import two_product, two_sum
 from lnaudit.engine import interpreter
 from lnaudit.engine.interpreter import inverse
 from lnaudit.formats import FORMATS

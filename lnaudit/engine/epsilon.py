@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import two_product
+from ..double_double import two_product
 from ..formats import FORMATS, Format
 from ..kernels import Kernel
 from . import interpreter

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import Workspace, lane_extremes, lane_sum, round_in_place, rounded, two_product
+from ..arithmetic import Workspace, lane_extremes, lane_sum, round_in_place, rounded
+from ..double_double import two_product
 from ..formats import FORMATS, Format
 from . import interpreter
 from .reference import Reference, center

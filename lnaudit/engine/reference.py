@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import lane_sum, reciprocal_root, two_product, two_sum
+from ..arithmetic import lane_sum
+from ..double_double import reciprocal_root, two_product, two_sum
 
 Array = NDArray[Any]
 # squares, their double-double tails and sums of 2^50 terms stay normal within 2^+-300
