@@ -140,7 +140,9 @@ def audit_site(site: Site, settings: Settings, progress: Progress | None = None)
         choices.append((fmt, kernel, choice))
     for fmt in dict.fromkeys(fmt for fmt, _ in plan.results):
         has_rows = summary.input.counts["finite_rows"] > 0
-        report.weakest_clean_kernel[fmt.name] = weakest_clean_kernel(trials, fmt) if has_rows else None
+        name, whole = weakest_clean_kernel(trials, fmt) if has_rows else (None, True)
+        report.weakest_clean_kernel[fmt.name] = name
+        report.weakest_clean_kernel_verified[fmt.name] = "all-rows" if whole else "witness-rows"
     report.verdict = min((r.verdict for r in report.results), key=("fail", "warn", "pass").index, default="pass")
     findings.sort(key=lambda f: (SEVERITIES.index(f.severity), f.latent))
     return SiteAudit(report=report, findings=findings, choices=choices)

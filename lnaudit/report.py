@@ -120,6 +120,7 @@ class SiteReport:
     gain: dict[str, float | None]
     lipschitz: float
     weakest_clean_kernel: dict[str, str | None]
+    weakest_clean_kernel_verified: dict[str, str]
     results: list[Result]
     notes: list[str] = field(default_factory=list)
     overridden: list[str] = field(default_factory=list)

@@ -53,6 +53,7 @@ def site_of(site: Site, summary: Summary) -> SiteReport:
         },
         lipschitz=lipschitz_bound(site.epsilon, site.weight),
         weakest_clean_kernel={},
+        weakest_clean_kernel_verified={},
         results=[],
         notes=list(rows.notes),
         overridden=list(site.overridden),

@@ -114,6 +114,7 @@ def site(name: str = "svtr_ln0", results: list[Result] | None = None, **changes:
         gain={"p50": 1.1, "max": 2.7, "radial_max": 1e-4},
         lipschitz=316.0,
         weakest_clean_kernel={"float16": "native-serial"},
+        weakest_clean_kernel_verified={},
         results=healthy_results() if results is None else results,
     )
     found = replace(found, **changes)

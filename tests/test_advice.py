@@ -371,6 +371,30 @@ class TestRemedies:
             assert remedy.verified == "all-rows"
             assert remedy.error_max == pytest.approx(float(errors.max()), rel=1e-4, abs=1e-15)
 
+    @pytest.mark.parametrize(
+        ("scale", "epsilon", "kernel", "cured"),
+        [
+            (1e-7, 1e-16, "fused", "LN102"),  # most elements underflow in the cast
+            (1e-8, 1e-18, "fused", "LN203"),  # rows become constant in the cast
+            (1e-4, 1e-8, "native", "LN301"),  # q is about epsilon: only some k go with the grid of epsilons
+        ],
+    )
+    def test_small_rows_are_scaled_up(self, scale, epsilon, kernel, cured):
+        x = (scale * np.random.default_rng(0).standard_normal((64, 64))).astype(np.float32)
+        found = self.remedy(audited(x, kernel, epsilon=epsilon), "prescale")
+        assert found.values["k"] > 0
+        assert cured in found.cures
+        scaled = np.ldexp(x.astype(np.float64), found.values["k"])
+        core = lnaudit.layer_norm(scaled, format="float16", kernel=kernel, epsilon=found.values["epsilon"])
+        assert row_errors(core, x, epsilon).max() <= max(TOLERANCE, found.error_max * 1.001)
+
+    @pytest.mark.parametrize("scale", [1e300, 1e30])
+    def test_huge_rows_are_scaled_down_whatever_that_does_to_epsilon(self, scale):
+        x = scale * np.random.default_rng(0).standard_normal((6, 16))
+        found = self.remedy(audited(x, fmt="float32", epsilon=1e-5), "prescale")
+        assert found.cures
+        assert found.error_max < 1e-5
+
     def test_the_weakest_clean_kernel_has_no_error(self):
         report = lnaudit.audit(normal(30.0), formats="float16", kernels=list(KERNELS))
         weakest = report.sites[0].weakest_clean_kernel["float16"]

@@ -303,7 +303,7 @@ CASES = [
 def without_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the search for remedies, which runs kernels again and again."""
     monkeypatch.setattr(pipeline, "offer", lambda *_: [])
-    monkeypatch.setattr(pipeline, "weakest_clean_kernel", lambda *_: None)
+    monkeypatch.setattr(pipeline, "weakest_clean_kernel", lambda *_: (None, True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

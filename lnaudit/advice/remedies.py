@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
 PROOF_ELEMENTS = 1 << 18  # of a larger one
 HALF_RANGE = 0.5
+STEPS_UP = 40  # more than the significands and the 1-2-5 grid can tell apart
 LARGEST_SHIFT = 1100  # powers of two: more than the exponents of float64 in one direction
 # what a power of two can cure: everything that comes of the range
 CURED_BY_SCALE = ("LN102", "LN106")
@@ -95,8 +97,11 @@ class Trials:
         """Say on which rows a trial holds: no NaN or Inf, and every row's error within its limit."""
         if summary.results[0].counts["unverified_rows"]:
             return False
-        whole = summary.input.counts["finite_rows"] == self._main.input.counts["finite_rows"]
-        return "all-rows" if whole else "witness-rows"
+        return "all-rows" if self.whole(summary) else "witness-rows"
+
+    def whole(self, summary: Summary) -> bool:
+        """Whether a trial was run on all rows."""
+        return summary.input.counts["finite_rows"] == self._main.input.counts["finite_rows"]
 
     def codes(self, summary: Summary) -> Codes:
         """Return what the rules find wrong with a trial."""
@@ -114,9 +119,12 @@ class Trials:
         verified = self.verified(trial)
         if not verified or not cured or worse:
             return None
-        result = trial.results[0]
-        cost = result.extremes.value("cast_error")
-        if cost is not None and cost > trial.plan.limit_of(trial.plan.results[0][0]):
+        result, fmt = trial.results[0], trial.plan.results[0][0]
+        cost, error = result.extremes.value("cast_error") or 0.0, result.extremes.value("error") or 0.0
+        limit = trial.plan.limit_of(fmt)
+        if error > 1.1 * cost + limit + fmt.unit_roundoff:
+            return None  # within twice the cast's cost, but far beyond it: no cure
+        if cost > limit:
             detail += f" (what the cast costs remains: up to {short(cost)})"
         return Offer(
             kind=kind,
@@ -140,12 +148,15 @@ def offer(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, ills: Cod
     return [attempt for attempt in attempts if attempt is not None]
 
 
-def weakest_clean_kernel(trials: Trials, fmt: Format) -> str | None:
-    """Return the first kernel of the ladder without an error finding, None if there is none."""
+def weakest_clean_kernel(trials: Trials, fmt: Format) -> tuple[str | None, bool]:
+    """Return the first kernel of the ladder without an error finding, and whether all rows were run to find it."""
+    whole = True
     for name in LADDER:
-        if "error" not in trials.codes(trials.run(fmt, KERNELS[name])).values():
-            return name
-    return None
+        trial = trials.run(fmt, KERNELS[name])
+        whole = whole and trials.whole(trial)
+        if "error" not in trials.codes(trial).values():
+            return name, whole
+    return None, whole
 
 
 def _other_epsilon(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, ills: Codes) -> Offer | None:
@@ -164,22 +175,28 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
     if "error" not in ills.values() and not any(code in ills for code in CURED_BY_SCALE):
         return None
     if _peak(trials.run(fmt, kernel, sample=True)) > HALF_RANGE:
-        shifts = _largest_shift_down(trials, fmt, kernel)
-    else:
-        shifts = _smallest_shift_up(trials, fmt, kernel)
-    for k in shifts:
-        choice = recommend(_scaled(trials, fmt, kernel, k), 0)
-        if choice.epsilon is None:
-            continue
-        trial = trials.run(fmt, kernel, epsilon=choice.epsilon, prescale=k)
-        effective = float(np.ldexp(choice.epsilon, -2 * k))
-        detail = (
-            f"scale the input by 2^{k}, with epsilon {epsilon_text(choice.epsilon)} on the scaled rows "
-            f"(acts as {magnitude(effective)})"
-        )
-        values = {"k": k, "epsilon": choice.epsilon, "effective_epsilon": effective}
-        return trials.offer(ills, "prescale", detail, trial, **values)
+        return next((_shifted(trials, fmt, kernel, ills, k) for k in _largest_shift_down(trials, fmt, kernel)), None)
+    for k in _shifts_up(trials, fmt, kernel):
+        # the witness rows first: they are few
+        if _shifted(trials, fmt, kernel, ills, k, sample=True) is not None:
+            offer = _shifted(trials, fmt, kernel, ills, k)
+            if offer is not None:
+                return offer
     return None
+
+
+def _shifted(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes, k: int, *, sample: bool = False) -> Offer | None:
+    """Offer a pre-scale by 2^k with the epsilon that suits it, if there is one and it cures."""
+    choice = recommend(_scaled(trials, fmt, kernel, k, sample), 0)
+    if choice.epsilon is None:
+        return None
+    trial = trials.run(fmt, kernel, epsilon=choice.epsilon, prescale=k, sample=sample)
+    effective = trial.plan.effective(choice.epsilon)
+    detail = f"scale the input by 2^{k}, with epsilon {epsilon_text(choice.epsilon)} on the scaled rows"
+    if 0 < effective < math.inf:
+        detail += f" (acts as {magnitude(effective)})"
+    values = {"k": k, "epsilon": choice.epsilon, "effective_epsilon": effective}
+    return trials.offer(ills, "prescale", detail, trial, **values)
 
 
 def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int]:
@@ -195,18 +212,18 @@ def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int
     return [] if found is None else [-found]
 
 
-def _smallest_shift_up(trials: Trials, fmt: Format, kernel: Kernel) -> list[int]:
-    """Return the smallest k > 0 for which some epsilon is safe on the witness rows, if nothing overflows before."""
+def _shifts_up(trials: Trials, fmt: Format, kernel: Kernel) -> Iterator[int]:
+    """Yield the k > 0 worth a try: from where the cast keeps something to where something passes half of its range."""
 
-    def lifted(up: int) -> bool:
-        return recommend(_scaled(trials, fmt, kernel, up, True), 0).epsilon is not None
+    def keeps_something(up: int) -> bool:
+        counts = _scaled(trials, fmt, kernel, up, True).results[0].counts
+        return counts["underflow"] < counts["nonzero"] or counts["nonzero"] == 0
 
-    def enough(up: int) -> bool:
-        return _peak(_scaled(trials, fmt, kernel, up, True)) > HALF_RANGE or lifted(up)
-
-    tried = range(1, LARGEST_SHIFT + 1)
-    first = bisect.bisect_left(tried, True, key=enough)
-    return [up for up in tried[first : first + 1] if lifted(up)]
+    first = bisect.bisect_left(range(1, LARGEST_SHIFT + 1), True, key=keeps_something) + 1
+    for up in range(first, min(first + STEPS_UP, LARGEST_SHIFT)):
+        if _peak(_scaled(trials, fmt, kernel, up, True)) > HALF_RANGE:
+            return
+        yield up
 
 
 def _scaled(trials: Trials, fmt: Format, kernel: Kernel, k: int, sample: bool = False) -> Summary:

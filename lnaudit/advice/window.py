@@ -157,11 +157,11 @@ def common_choice(
     return choice, binding
 
 
-def distortion(summary: Summary, epsilon: float, prescale: int = 0) -> dict[str, float | None]:
+def distortion(summary: Summary, epsilon: float) -> dict[str, float | None]:
     """Return quantiles of |sqrt(q/(q+epsilon)) - sqrt(q/(q+eps0))| over non-constant rows, from the histogram of q."""
     q, counts = summary.input.variance.centres()
     if not len(q):
         return {"p50": None, "p99": None}
-    effective = float(np.ldexp(epsilon, -2 * prescale))
+    effective = summary.plan.effective(epsilon)
     cost = np.abs(np.sqrt(collapse_ratio(q, effective)) - np.sqrt(collapse_ratio(q, summary.plan.model_epsilon)))
     return {"p50": weighted_quantile(cost, counts, 0.5), "p99": weighted_quantile(cost, counts, 0.99)}

@@ -29,7 +29,7 @@ def number(text: str, option: str, *, above: bool = False) -> float:
         value = math.nan
     if not math.isfinite(value) or value < 0 or (above and value == 0):
         needed = "> 0" if above else ">= 0"
-        raise LnauditError(f"{text!r} is not one number {needed}", "as in 1e-5", option)
+        raise LnauditError(f"{text!r} is not one number {needed}", f"as in {'0.02' if above else '1e-5'}", option)
     return value
 
 

@@ -122,6 +122,9 @@ def _request(
     for name, known in (("output_format", OUTPUT_FORMATS), ("fail_on", FAIL_ON), ("verify", VERIFY)):
         choice(words[name], known, f"--{name.replace('_', '-')}")
     positive = {name: number(text, f"--{name.replace('_', '-')}", above=True) for name, text in numbers.items()}
+    for option, texts in (("--format", formats), ("--kernel", kernels)):
+        if texts and not split_list(texts):
+            raise LnauditError("names nothing", "name at least one, or leave it out", option)
     names = split_list(formats or []) or list(FORMATS)
     rows = [row for text in split_list(kernels or []) for row in (LADDER if text == "ladder" else (text,))]
     settings = Settings(

@@ -79,7 +79,7 @@ def write_npy(spec: FamilySpec, path: Path, source: str, *, force: bool) -> None
     from ..families import blocks
 
     if path.suffix.lower() != ".npy":
-        raise LnauditError("does not end in .npy, by which lnaudit scan knows its files", f"-o {source}.npy", source)
+        raise LnauditError("does not end in .npy, by which lnaudit scan knows its files", "-o NAME.npy", source or "''")
     try:
         # a link stays a link: what it points to is written
         path = Path(os.path.realpath(path))

@@ -87,13 +87,26 @@ def _reciprocal(den: Array) -> tuple[Array, Array]:
     return high, np.where(np.isfinite(low), low, 0.0)
 
 
-def row_error(rows: InputStatistics, stats: KernelStatistics, response: Response, against: float, fmt: Format) -> Array:
+def _rho(rows: InputStatistics, epsilon: float, prescale: int) -> tuple[Array, Array]:
+    """Return 1/sqrt(q + epsilon * 4^-prescale) in units of the scaled row, as a sum of two doubles."""
+    return inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, epsilon)
+
+
+def row_error(
+    rows: InputStatistics,
+    stats: KernelStatistics,
+    response: Response,
+    against: float,
+    fmt: Format,
+    prescale: int = 0,
+) -> Array:
     """Return E (or F): the RMS of r_hat v_hat - rho v, with rho = 1/sqrt(q + against), before the final rounding.
 
     Shape (epsilons, rows), in units of the normalized output; NaN where the core is not finite. With the emulated
-    epsilon as `against` this is the arithmetic error E, with the model's the total deviation F (design 4).
+    epsilon as `against` (and its prescale) this is the arithmetic error E, with the model's the total deviation F
+    (design 4).
     """
-    rho, rho_low = inverse_root(rows.variance, rows.variance_low, rows.unit, against)
+    rho, rho_low = _rho(rows, against, prescale)
     q, r = rows.variance, response.scale
     difference = r - rho
     if fmt is FORMATS["float64"]:
@@ -115,30 +128,32 @@ def row_error(rows: InputStatistics, stats: KernelStatistics, response: Response
     return error
 
 
-def scale_error(rows: InputStatistics, stats: KernelStatistics, response: Response, against: float) -> Array:
+def scale_error(
+    rows: InputStatistics, stats: KernelStatistics, response: Response, against: float, prescale: int = 0
+) -> Array:
     """Return r_hat (q + S) / (rho q) - 1, the error that all elements of a row share; 0 for q = 0."""
-    rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, against)
+    rho, _ = _rho(rows, against, prescale)
     q = rows.variance
     ratio = np.where(q > 0, response.scale * (q + stats.S) / (rho * np.where(q > 0, q, 1.0)) - 1.0, 0.0)
     return np.where(response.nonfinite, np.nan, ratio)
 
 
-def normalized_scale(rows: InputStatistics, epsilon: float) -> Array:
+def normalized_scale(rows: InputStatistics, epsilon: float, prescale: int = 0) -> Array:
     """Return sqrt(q / (q + epsilon)) of each row: the exact output's RMS, the root of the collapse ratio."""
-    rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, epsilon)
+    rho, _ = _rho(rows, epsilon, prescale)
     return np.sqrt(rows.variance) * rho
 
 
-def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool) -> tuple[Array, Array]:
+def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool, prescale: int = 0) -> tuple[Array, Array]:
     """Return the gain of each row (operator norm of the core's Jacobian) and its radial gain (theory.gain).
 
     Worked out in units of the scaled row, so that rows near the ends of float64 have one too.
     """
-    rho, _ = inverse_root(rows.variance, rows.variance_low, rows.unit, epsilon)
+    rho, _ = _rho(rows, epsilon, prescale)
     dead = (rows.variance == 0) & (epsilon == 0)
     tangential = np.where(dead, np.inf, np.ldexp(rho, -rows.unit))
     share = 1.0 - np.minimum(rows.variance * rho * rho, 1.0)  # epsilon / (q + epsilon), when it is not small
-    exact = np.ldexp(epsilon, -2 * rows.unit) * rho * rho
+    exact = np.ldexp(epsilon, -2 * (rows.unit + prescale)) * rho * rho
     radial = np.where(dead, np.inf, tangential * np.where(np.isfinite(exact), exact, share))
     free = features if rms else features - 1
     if free == 0:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic import quiet
 from ..formats import Format
 from ..kernels import Kernel
 
@@ -74,7 +75,8 @@ class Plan:
 
     def effective(self, epsilon: float) -> float:
         """What an epsilon added to scaled rows amounts to on the rows of the file: epsilon * 4^-prescale."""
-        return float(np.ldexp(epsilon, -2 * self.prescale))
+        with quiet():  # far down or up it is 0 or Inf
+            return float(np.ldexp(epsilon, -2 * self.prescale))
 
     def limit_of(self, fmt: Format) -> float:
         """Accepted row error in a format."""

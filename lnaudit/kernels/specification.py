@@ -25,6 +25,8 @@ def get_kernel(text: str | Kernel) -> Kernel:
         raise LnauditError(f"unknown kernel {text!r}", f"choose from {', '.join(KERNELS)}", "--kernel")
     name, _, overrides = text.strip().partition(":")
     if name not in KERNELS:
+        if name.lower() == "ladder":
+            raise LnauditError(f"{text!r}: ladder stands for all kernels as they are", "--kernel ladder", "--kernel")
         raise LnauditError(f"unknown kernel {name!r}", _nearest(name, KERNELS), "--kernel")
     kernel = KERNELS[name]
     changes: dict[str, str] = {}

@@ -134,7 +134,7 @@ def _count(judged: Judged, fmt: Format, plan: Plan, failing: Array, out: ResultS
     rows, cast, stats, varying = judged.rows, judged.cast, judged.stats, judged.varying
     rounding = np.where(stats.A > 0, fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(stats.A), 0.0)
     unverified = cast.finite & (judged.nonfinite | ~(stats.error <= judged.limits + rounding))
-    gradient, _ = gains(rows, plan.effective(plan.epsilon), plan.features, plan.rms)
+    gradient, _ = gains(rows, plan.epsilon, plan.features, plan.rms, plan.prescale)
     overflows = gradient * largest_finite(plan.weight) * plan.loss_scale > fmt.max
     out.counts.update(
         finite_rows=len(rows.index),
