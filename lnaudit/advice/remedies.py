@@ -19,7 +19,7 @@ from ..summarize import summarize
 from ..summary import Summary
 from ..wording import epsilon as epsilon_text
 from ..wording import magnitude, percent, short
-from .window import Choice, candidates, distortion, recommend
+from .window import Choice, candidates, distortion, held, recommend
 
 Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
@@ -176,6 +176,8 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
         return None
     if _peak(trials.run(fmt, kernel, sample=True)) > HALF_RANGE:
         return next((_shifted(trials, fmt, kernel, ills, k) for k in _largest_shift_down(trials, fmt, kernel)), None)
+    if not _held_below_normal(trials.run(fmt, kernel, sample=True), fmt, kernel):
+        return None
     for k in _shifts_up(trials, fmt, kernel):
         # the witness rows first: they are few
         if _shifted(trials, fmt, kernel, ills, k, sample=True) is not None:
@@ -210,6 +212,17 @@ def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int
     first = bisect.bisect_left(tried, True, key=lambda down: fits(down, True))
     found = next((down for down in tried[first : first + 4] if fits(down, False)), None)
     return [] if found is None else [-found]
+
+
+def _held_below_normal(summary: Summary, fmt: Format, kernel: Kernel) -> bool:
+    """Whether an element, a variance or epsilon is less than a normal number: else a scale upward changes nothing."""
+    result, stages = summary.results[0], kernel.stages(fmt)
+    lowest = result.extremes.value("-variance of the cast")
+    return (
+        result.counts["underflow"] + result.counts["subnormal"] > 0
+        or held(summary.plan.epsilon, fmt, kernel)[1] != "normal"
+        or (lowest is not None and -lowest < stages.variance.smallest_normal)
+    )
 
 
 def _shifts_up(trials: Trials, fmt: Format, kernel: Kernel) -> Iterator[int]:

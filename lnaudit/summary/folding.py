@@ -107,6 +107,7 @@ def _fold_result(judged: Judged, fmt: Format, kernel: Kernel, plan: Plan, out: R
         ("cast_error", cast.error, None),
         ("diff", stats.diff, np.isfinite(stats.diff)),
         ("variance", stats.variance, np.isfinite(stats.variance)),
+        ("-variance of the cast", -stats.variance, np.isfinite(stats.variance) & ~cast.constant & varying),
         ("-variance", -stats.raw_variance, np.isfinite(stats.raw_variance)),
     ):
         out.extremes.see(name, values, rows.index, where)
