@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .advice import candidates
 from .arithmetic import Workspace, quiet
 from .engine import interpreter, numpy_engine
 from .errors import LnauditError
@@ -18,10 +17,9 @@ from .formats import FORMATS, Format, get_format
 from .kernels import Kernel, get_kernel
 from .pipeline import Settings, run
 from .report import Recommendation, Report
-from .site import ArrayRows, Site, cut, normalize_axes
+from .site import ArrayRows, Site, check_norm
 
 Array = NDArray[Any]
-NORMS = ("layer", "rms")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 BLOCK = 1 << 20
 
@@ -58,7 +56,7 @@ def _site(
     bias: ArrayLike | None,
     name: str,
 ) -> Site:
-    check_norm(norm)
+    check_norm(norm, "--norm")
     rows = ArrayRows(_array(x), check_axis(axis))
     shape = tuple(rows.shape[a] for a in rows.axes)
     return Site(
@@ -71,13 +69,6 @@ def _site(
         weight=_parameter(weight, shape, "weight"),
         bias=_parameter(bias, shape, "bias"),
     )
-
-
-def check_norm(norm: str) -> str:
-    """Return the norm; raise LnauditError if it is not "layer" or "rms"."""
-    if norm not in NORMS:
-        raise LnauditError(f"unknown norm {norm!r}", f"choose from {', '.join(NORMS)}", "--norm")
-    return norm
 
 
 def check_number(value: float, name: str, *, above: bool = False) -> float:
@@ -205,17 +196,13 @@ def layer_norm(
     """
     fmt, row = get_format(format), get_kernel(kernel)
     site = _site(x, epsilon, axis, norm, weight, bias, "array")
-    values = _array(x)
-    axes = normalize_axes(check_axis(axis), values.ndim)
-    leading = [a for a in range(values.ndim) if a not in axes]
-    order = (*leading, *axes)
-    turned = values.transpose(order)
-    flat = np.empty((site.rows.rows, site.rows.features), fmt.carrier)
-    ws = Workspace()
+    rows, ws = site.rows, Workspace()
+    flat = np.empty((rows.rows, rows.features), fmt.carrier)
     with quiet():
-        for start, block in cut(turned, len(leading), BLOCK):
+        for start, block in rows.blocks(BLOCK):
             flat[start : start + len(block)] = _normalized(block, site, fmt, row, ws).T
-    return flat.reshape(turned.shape).transpose(np.argsort(order))
+    order = (*(a for a in range(len(rows.shape)) if a not in rows.axes), *rows.axes)
+    return flat.reshape([rows.shape[a] for a in order]).transpose(np.argsort(order))
 
 
 def _normalized(block: Array, site: Site, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
@@ -241,8 +228,8 @@ def recommend_epsilon(
 ) -> Recommendation:
     """Return the epsilon to use for these rows in a format, with its window, cost and verification.
 
-    Parameters are those of `audit`, with one format and one kernel. `Recommendation.epsilon` is None where none of
-    `candidates` is safe.
+    Parameters are those of `audit`, with one format and one kernel. `Recommendation.epsilon` is None where none that
+    was tried is safe.
     """
     if not (isinstance(format, str) and isinstance(kernel, str)):
         raise LnauditError("format and kernel must each be one name", "see lnaudit formats, lnaudit kernels")
@@ -250,4 +237,4 @@ def recommend_epsilon(
     return report.sites[0].results[0].recommendation
 
 
-__all__ = ["audit", "candidates", "layer_norm", "recommend_epsilon"]
+__all__ = ["audit", "layer_norm", "recommend_epsilon"]

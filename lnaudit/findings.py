@@ -48,6 +48,12 @@ class Finding:
     remedy: str = ""
 
 
+def at_or_above(findings: list[Finding], severity: str) -> list[Finding]:
+    """Return the findings at least as bad as a severity; none for any other word, such as "never"."""
+    counted = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity in SEVERITIES else ()
+    return [finding for finding in findings if finding.severity in counted]
+
+
 def worst(findings: list[Finding] | tuple[Finding, ...]) -> str | None:
     """Return the worst severity among findings, None if there are none."""
     return min((f.severity for f in findings), key=SEVERITIES.index, default=None)

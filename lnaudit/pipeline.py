@@ -18,7 +18,7 @@ from .formats import FORMATS, Format
 from .kernels import KERNELS, Kernel, get_kernel
 from .report import ModelEpsilon, Report, SiteReport
 from .rules import ResultFacts, SiteFacts, result_findings, site_findings
-from .site import NotAudited, Rows, Site
+from .site import NotAudited, Rows, Site, count_nonfinite
 from .summarize import Progress, summarize
 from .summary import Summary
 from .tabulate import result_of, site_of
@@ -182,14 +182,10 @@ def _facts(site: Site, summary: Summary) -> SiteFacts:
         summary=summary,
         axes=site.rows.axes,
         unread_bytes=site.rows.unread_bytes,
-        weight_nonfinite=_nonfinite(site.weight),
-        bias_nonfinite=_nonfinite(site.bias),
+        weight_nonfinite=count_nonfinite(site.weight),
+        bias_nonfinite=count_nonfinite(site.bias),
         better_axis=_better_axis(site.rows, summary),
     )
-
-
-def _nonfinite(parameter: Any) -> int:
-    return 0 if parameter is None else int((~np.isfinite(parameter)).sum())
 
 
 def _better_axis(rows: Rows, summary: Summary) -> int | None:

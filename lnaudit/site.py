@@ -14,6 +14,21 @@ from numpy.typing import NDArray
 from .errors import LnauditError
 
 Array = NDArray[Any]
+NORMS = ("layer", "rms")
+
+
+def check_norm(norm: str, source: str = "") -> str:
+    """Return the norm; raise LnauditError if it is none that can be audited."""
+    if norm in ("group", "instance"):
+        raise LnauditError(f"norm {norm!r} is not supported yet", f"only {' and '.join(NORMS)} are", source)
+    if norm not in NORMS:
+        raise LnauditError(f"unknown norm {norm!r}", f"choose from {', '.join(NORMS)}", source)
+    return norm
+
+
+def count_nonfinite(parameter: Array | None) -> int:
+    """Return how many elements of a weight or bias are NaN or Inf."""
+    return 0 if parameter is None else int((~np.isfinite(parameter)).sum())
 
 
 def normalize_axes(axis: int | tuple[int, ...], ndim: int, source: str = "") -> tuple[int, ...]:

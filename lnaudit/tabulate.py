@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .advice import CONSTANTS, Choice
 from .advice.remedies import Offer
 from .advice.window import distortion, held
 from .report import Cast, ConstantCost, Recommendation, Remedy, Result, SiteReport
-from .site import Site
+from .site import Site, count_nonfinite
 from .summary import OPERATIONS, ResultSummary, Summary
 from .theory import largest_finite, lipschitz_bound
 
@@ -61,14 +59,11 @@ def site_of(site: Site, summary: Summary) -> SiteReport:
 
 
 def _parameters(site: Site) -> dict[str, Any]:
-    def nonfinite(parameter: Any) -> int:
-        return 0 if parameter is None else int((~np.isfinite(parameter)).sum())
-
     return {
         "weight": site.weight is not None,
         "bias": site.bias is not None,
-        "weight_nonfinite": nonfinite(site.weight),
-        "bias_nonfinite": nonfinite(site.bias),
+        "weight_nonfinite": count_nonfinite(site.weight),
+        "bias_nonfinite": count_nonfinite(site.bias),
         "max_abs_weight": None if site.weight is None else largest_finite(site.weight),
     }
 
@@ -154,7 +149,7 @@ def _recommendation(summary: Summary, i: int, choice: Choice, verified: tuple[st
     cost: dict[str, float | None] = {"p50": None, "p99": None, "max": None}
     error = None
     if choice.epsilon is not None:
-        at = (plan.epsilon, *plan.epsilons).index(choice.epsilon)
+        at = plan.tried.index(choice.epsilon)
         error = float(table.worst[at]) if table.worst[at] >= 0 else None
         if summary.input.counts["varying_rows"]:
             cost = {**distortion(summary, choice.epsilon), "max": float(summary.input.distortion[at])}
@@ -177,16 +172,13 @@ def _constants(summary: Summary, i: int) -> list[ConstantCost]:
     (fmt, kernel), plan, table = summary.plan.results[i], summary.plan, summary.results[i].table
     if fmt.name != "float16":
         return []
-    tried = (plan.epsilon, *plan.epsilons)
-    known = [e for e in CONSTANTS if e in tried]
+    some = summary.input.counts["varying_rows"] > 0
     return [
         ConstantCost(
             epsilon=e,
             held=held(e, fmt, kernel)[0],
-            failing_rows=int(table.failing[tried.index(e)]),
-            distortion_max=float(summary.input.distortion[tried.index(e)])
-            if summary.input.counts["varying_rows"]
-            else None,
+            failing_rows=int(table.failing[at]),
+            distortion_max=float(summary.input.distortion[at]) if some else None,
         )
-        for e in known
+        for e, at in ((e, plan.tried.index(e)) for e in CONSTANTS if e in plan.tried)
     ]

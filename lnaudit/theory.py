@@ -38,18 +38,6 @@ def radial_gain(q: ArrayLike, epsilon: float) -> Array:
         return np.where(w == 0, np.inf, (epsilon / w) / np.sqrt(w))
 
 
-def gain(q: ArrayLike, epsilon: float, features: int, *, rms: bool = False) -> Array:
-    """Return the operator norm of the core's Jacobian at a row of variance q and `features` elements.
-
-    LayerNorm: 0 for one feature, radial for two, tangential from three on; RMSNorm: radial for one, then tangential.
-    At a constant row both are 1/sqrt(epsilon).
-    """
-    free = features if rms else features - 1
-    if free == 0:
-        return np.zeros_like(np.asarray(q, np.float64))
-    return radial_gain(q, epsilon) if free == 1 else tangential_gain(q, epsilon)
-
-
 def largest_finite(weight: ArrayLike | None) -> float:
     """Return the largest finite magnitude in a weight; 1 without one, 0 where it has no finite element."""
     if weight is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
+from collections.abc import Iterable
 
 SAME = 1e-6  # relative: float32 literals of a decimal epsilon
 _NEGLIGIBLE = 1e-12
@@ -92,3 +94,10 @@ def _special(value: float | None) -> str:
 
 def _tidy(text: str) -> str:
     return _EXPONENT.sub(lambda m: f"e{'-' * (m[1] == '-')}{m[2]}", text)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Suggest the known name that a word was probably meant to be, or all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, 1)
+    return f"did you mean {close[0]}?" if close else f"choose from {', '.join(names)}"

@@ -174,9 +174,11 @@ def _prescale(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer
     """Try x * 2^k before the cast: down while anything held passes half of its range, else up until it is cured."""
     if "error" not in ills.values() and not any(code in ills for code in CURED_BY_SCALE):
         return None
-    if _peak(trials.run(fmt, kernel, sample=True)) > HALF_RANGE:
-        return next((_shifted(trials, fmt, kernel, ills, k) for k in _largest_shift_down(trials, fmt, kernel)), None)
-    if not _held_below_normal(trials.run(fmt, kernel, sample=True), fmt, kernel):
+    unscaled = trials.run(fmt, kernel, sample=True)
+    if _peak(unscaled) > HALF_RANGE:
+        down = _largest_shift_down(trials, fmt, kernel)
+        return None if down is None else _shifted(trials, fmt, kernel, ills, down)
+    if not _held_below_normal(unscaled, fmt, kernel):
         return None
     for k in _shifts_up(trials, fmt, kernel):
         # the witness rows first: they are few
@@ -201,7 +203,7 @@ def _shifted(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes, k: int, *
     return trials.offer(ills, "prescale", detail, trial, **values)
 
 
-def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int]:
+def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> int | None:
     """Return the largest k < 0 for which everything held stays within half of its range, if there is one."""
 
     def fits(down: int, sample: bool) -> bool:
@@ -210,8 +212,7 @@ def _largest_shift_down(trials: Trials, fmt: Format, kernel: Kernel) -> list[int
     # the witness rows first: they are few; then the others must agree, within three steps
     tried = range(1, LARGEST_SHIFT + 1)
     first = bisect.bisect_left(tried, True, key=lambda down: fits(down, True))
-    found = next((down for down in tried[first : first + 4] if fits(down, False)), None)
-    return [] if found is None else [-found]
+    return next((-down for down in tried[first : first + 4] if fits(down, False)), None)
 
 
 def _held_below_normal(summary: Summary, fmt: Format, kernel: Kernel) -> bool:

@@ -99,7 +99,7 @@ def recommend(summary: Summary, i: int) -> Choice:
     plan, result = summary.plan, summary.results[i]
     fmt, kernel = plan.results[i]
     tried = candidates(plan.model_epsilon)
-    at = {epsilon: n for n, epsilon in reversed(list(enumerate((plan.epsilon, *plan.epsilons))))}
+    at = {epsilon: plan.tried.index(epsilon) for epsilon in tried}
     failing = {e: int(result.table.failing[at[e]]) for e in tried}
     rows = result.counts["finite_cast_rows"]
     destroyed = result.primary["LN203"]

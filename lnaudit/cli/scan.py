@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LnauditError
+from ..findings import SEVERITIES, at_or_above
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
     from ..readers.discover import Found
     from ..report import Report
 
-FAIL_ON = ("error", "warning", "note", "never")
+FAIL_ON = (*SEVERITIES, "never")
 OUTPUT_FORMATS = ("table", "json")
 VERIFY = ("witness", "all")
 CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
@@ -74,6 +75,8 @@ def scan(
 
       lnaudit scan dumps/ --norm rms --fail-on error --output-format json
     """
+    from ..readers.files import printable
+
     global begun
     begun = True
     try:
@@ -87,14 +90,10 @@ def scan(
             {"verify": verify, "fail_on": fail_on, "output_format": output_format},
         )
     except LnauditError as error:
-        from ..readers.files import printable
-
         typer.echo(f"lnaudit: {printable(str(error))}", err=True)
         if output_format == "json":
             _write(_refused(error), output_format, ascii)
         raise typer.Exit(NOT_AUDITED) from None
-    from ..readers.files import printable
-
     report = _audited(found, settings)
     for failure in report.not_audited:
         typer.echo(f"lnaudit: {printable(failure.source)}: {failure.reason}", err=True)
@@ -186,8 +185,7 @@ def _refused(error: LnauditError) -> Report:
 def _exit_code(report: Report, fail_on: str) -> int:
     if report.not_audited or not report.sites:
         return NOT_AUDITED
-    counted = FAIL_ON[: FAIL_ON.index(fail_on) + 1] if fail_on != "never" else ()
-    return FINDINGS if any(finding.severity in counted for finding in report.findings) else CLEAN
+    return FINDINGS if at_or_above(report.findings, fail_on) else CLEAN
 
 
 def _write(report: Report, output_format: str, ascii: bool) -> None:

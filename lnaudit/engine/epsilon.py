@@ -145,8 +145,9 @@ def normalized_scale(rows: InputStatistics, epsilon: float, prescale: int = 0) -
 
 
 def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool, prescale: int = 0) -> tuple[Array, Array]:
-    """Return the gain of each row (operator norm of the core's Jacobian) and its radial gain (theory.gain).
+    """Return the gain of each row (operator norm of the core's Jacobian) and its radial gain (design 1).
 
+    LayerNorm: 0 for one feature, radial for two, tangential from three on; RMSNorm: radial for one, then tangential.
     Worked out in units of the scaled row, so that rows near the ends of float64 have one too.
     """
     rho, _ = _rho(rows, epsilon, prescale)

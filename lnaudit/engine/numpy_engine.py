@@ -7,6 +7,7 @@ included, runs along contiguous memory. Buffers of the workspace are named by wh
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ SUB_BLOCK = 1 << 19
 TURNED_AT_ONCE = 8  # rows that are turned together: more of them evict each other from the first-level cache
 NARROW_ROWS = 16  # fewer rows side by side waste the vector unit; from this width on a row is long enough by itself
 LONG_ROW = 16_384
+STATISTICS = [f.name for f in fields(interpreter.Centered) if f.name != "v"]
 
 
 def rows_at_once(features: int, double_double: bool) -> int:
@@ -255,13 +257,7 @@ def _kernel(
             )
             affine_overflow = ~finite[np.broadcast_to(defined, d)].all(axis=0) & ~failed
     return KernelStatistics(
-        total=centered.total.astype(np.float64),
-        mean=centered.mean.astype(np.float64),
-        diff=centered.diff.astype(np.float64),
-        square=centered.square.astype(np.float64),
-        square_sum=centered.square_sum.astype(np.float64),
-        raw_variance=centered.raw_variance.astype(np.float64),
-        variance=centered.variance.astype(np.float64),
+        **{name: getattr(centered, name).astype(np.float64) for name in STATISTICS},
         D=D,
         S=S,
         A=A,

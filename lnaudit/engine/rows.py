@@ -73,6 +73,11 @@ class Plan:
         """Whether the norm is RMSNorm: no centring."""
         return self.norm == "rms"
 
+    @property
+    def tried(self) -> tuple[float, ...]:
+        """All epsilons whose fate and error are worked out, the emulated one first; tables are in this order."""
+        return (self.epsilon, *self.epsilons)
+
     def effective(self, epsilon: float) -> float:
         """What an epsilon added to scaled rows amounts to on the rows of the file: epsilon * 4^-prescale."""
         with quiet():  # far down or up it is 0 or Inf

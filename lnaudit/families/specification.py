@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 
 from ..errors import LnauditError
 from ..formats import Format, get_format
+from ..wording import nearest
 from .table import FAMILIES, Family, Span, Value, shortest
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -86,7 +85,7 @@ def parse_family(text: str) -> FamilySpec:
 def _parse(text: str) -> FamilySpec:
     name, _, items = (piece.strip() for piece in text.partition(":"))
     if name not in FAMILIES:
-        raise LnauditError(f"unknown family {_quoted(name)}", _nearest(name, FAMILIES))
+        raise LnauditError(f"unknown family {_quoted(name)}", nearest(name, FAMILIES))
     family = FAMILIES[name]
     given = _given(items, family)
     parameters = {key: _value(key, given.get(key), default) for key, default in family.defaults.items()}
@@ -115,7 +114,7 @@ def _given(items: str, family: Family) -> dict[str, str]:
     for item in filter(None, map(str.strip, items.split(","))):
         key, _, value = (piece.strip() for piece in item.partition("="))
         if key not in known:
-            raise LnauditError(f"unknown parameter {_quoted(key)} of {family.name}", _nearest(key, known))
+            raise LnauditError(f"unknown parameter {_quoted(key)} of {family.name}", nearest(key, known))
         if key in given:
             raise LnauditError(f"{key} is given twice", "name each parameter once")
         given[key] = value
@@ -172,11 +171,6 @@ def _format(name: str) -> Format:
     if fmt is None or fmt.name not in DTYPES:
         raise LnauditError(f"dtype: {_quoted(name)} is not known", f"choose from {', '.join(DTYPES)}")
     return fmt
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, known, 1)
-    return f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
 
 
 def _printable(text: str) -> str:

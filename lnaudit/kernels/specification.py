@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 
 from ..errors import LnauditError
+from ..wording import nearest
 from .model import AXES, DTYPES, Kernel
 
 
@@ -27,13 +27,13 @@ def get_kernel(text: str | Kernel) -> Kernel:
     if name not in KERNELS:
         if name.lower() == "ladder":
             raise LnauditError(f"{text!r}: ladder stands for all kernels as they are", "--kernel ladder", "--kernel")
-        raise LnauditError(f"unknown kernel {name!r}", _nearest(name, KERNELS), "--kernel")
+        raise LnauditError(f"unknown kernel {name!r}", nearest(name, KERNELS), "--kernel")
     kernel = KERNELS[name]
     changes: dict[str, str] = {}
     for item in filter(None, overrides.split(",")):
         axis, _, value = item.partition("=")
         if axis not in AXES:
-            raise LnauditError(f"unknown axis {axis!r} of kernel {name}", _nearest(axis, AXES), "--kernel")
+            raise LnauditError(f"unknown axis {axis!r} of kernel {name}", nearest(axis, AXES), "--kernel")
         if value not in AXES[axis]:
             raise LnauditError(f"{axis}={value} is not known", f"choose from {', '.join(AXES[axis])}", "--kernel")
         # `variance` names a stage and the algorithm; their values do not meet
@@ -44,8 +44,3 @@ def get_kernel(text: str | Kernel) -> Kernel:
     if not changes:
         return kernel
     return replace(kernel, name=text.strip(), stands_for=f"{name} with {overrides}", **changes)
-
-
-def _nearest(word: str, known: dict[str, object] | dict[str, Kernel] | dict[str, tuple[str, ...]]) -> str:
-    close = difflib.get_close_matches(word, known, 1)
-    return f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"

@@ -8,14 +8,12 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import LnauditError
 from ..kernels import get_kernel
-from ..site import Array, Rows, Site
+from ..site import Array, Rows, Site, check_norm
 from . import READERS
 from .elements import dtype_named
 from .files import open_file, printable
 from .manifest import ManifestSite
 from .npy import load_parameter
-
-_NORMS = ("layer", "rms")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +37,7 @@ class SiteOptions:
         if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
             raise LnauditError(f"{self.epsilon:g} is no epsilon", "give one finite number >= 0", "--eps")
         if self.norm is not None:
-            _check_norm(self.norm, "--norm")
+            check_norm(self.norm, "--norm")
         if self.dtype is not None:
             dtype_named(self.dtype)
 
@@ -79,7 +77,7 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
     """
     entry = file.entry or ManifestSite(name=file.name, file=file.path)
     norm = options.norm or entry.norm or "layer"
-    _check_norm(norm)
+    check_norm(norm)
     axis = next(axis for axis in (options.axis, entry.axis, -1) if axis is not None)
     if entry.kernel is not None:
         get_kernel(entry.kernel)
@@ -101,13 +99,6 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
         kernel=entry.kernel,
         overridden=_overridden(entry, options),
     )
-
-
-def _check_norm(norm: str, source: str = "") -> None:
-    if norm in ("group", "instance"):
-        raise LnauditError(f"norm {norm!r} is not supported yet", f"only {' and '.join(_NORMS)} are", source)
-    if norm not in _NORMS:
-        raise LnauditError(f"unknown norm {norm!r}", f"choose from {', '.join(_NORMS)}", source)
 
 
 def _open_rows(path: str, axis: int | tuple[int, ...], dtype: str | None) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..findings import SEVERITIES, Finding
+from ..findings import Finding, at_or_above
 from ..report import Report, SiteReport
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style, bound, verdict_word
@@ -46,8 +46,7 @@ def _exit_code(report: Report) -> str:
     """Say what ends the process with which code, and what does not."""
     fail_on = report.config.get("fail_on", "never")
     said = ["exit 2 (not audited)."] if report.not_audited else []
-    counted_in = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
-    bad = sum(finding.severity in counted_in for finding in report.findings)
+    bad = len(at_or_above(report.findings, fail_on))
     if bad and not report.not_audited:
         said.append(f"exit 1 ({counted(bad, 'finding')} at or above --fail-on {fail_on}).")
     fails = any(site.verdict == "fail" for site in report.sites)

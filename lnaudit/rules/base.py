@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .. import wording
 from ..advice.window import Choice
 from ..findings import SEVERITIES, Finding
 from ..formats import Format
@@ -93,6 +94,11 @@ def rule(code: str, name: str, scope: type) -> Callable[[Check], Check]:
         return check
 
     return register
+
+
+def ends_at(fmt: Format) -> str:
+    """Say where a format ends, 65504 by the name that everybody knows it by."""
+    return f"{fmt.name} ends at {'65504' if fmt.max == 65504 else wording.short(fmt.max)}"
 
 
 def site_findings(facts: SiteFacts) -> list[Finding]:

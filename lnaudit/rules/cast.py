@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..wording import share, short
-from .base import ResultFacts, rule
+from .base import ResultFacts, ends_at, rule
 
 UNDERFLOW_SHARE = 0.01
 
@@ -25,8 +25,7 @@ def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     return {
         "severity": "error",
         "title": f"{share(rows, facts.result.counts['finite_rows'])} overflow in the cast",
-        "message": f"|x| reaches {short(largest)}, {facts.fmt.name} ends at {short_max(facts)}: the row is lost before "
-        "the norm begins.",
+        "message": f"|x| reaches {short(largest)}, {ends_at(facts.fmt)}: the row is lost before the norm begins.",
         "rows": rows,
         "row": facts.result.extremes.row("code LN101"),
         "measured": largest,
@@ -101,8 +100,3 @@ def cast_destroys_variance(facts: ResultFacts) -> dict[str, Any] | None:
         "measured": cost,
         "limit": facts.limit,
     }
-
-
-def short_max(facts: ResultFacts) -> str:
-    """Return the largest finite number of the format as people know it."""
-    return "65504" if facts.fmt.max == 65504 else short(facts.fmt.max)

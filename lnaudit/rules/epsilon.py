@@ -75,7 +75,7 @@ def epsilon_subnormal(facts: ResultFacts) -> dict[str, Any] | None:
     robust = facts.choice.robust if facts.choice is not None else None
     if robust is not None:
         plan = facts.site.summary.plan
-        cost = float(facts.site.input.distortion[(plan.epsilon, *plan.epsilons).index(robust)])
+        cost = float(facts.site.input.distortion[plan.tried.index(robust)])
         message += f" {wording.epsilon(robust)} is immune, and no row would change by more than {short(100 * cost)} %."
     return {
         "severity": "note",
@@ -104,7 +104,7 @@ def no_safe_epsilon(facts: ResultFacts) -> dict[str, Any] | None:
     )
     if choice.best_effort is not None:
         plan, worst = facts.site.summary.plan, facts.result.table.worst
-        least = float(worst[(plan.epsilon, *plan.epsilons).index(choice.best_effort)])
+        least = float(worst[plan.tried.index(choice.best_effort)])
         if not least >= HARDLY_BETTER * worst[0]:
             message += f" The least bad is {wording.epsilon(choice.best_effort)}, with an error of {short(least)}."
     return {"severity": "note", "title": "no epsilon is safe", "message": message}

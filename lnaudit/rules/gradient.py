@@ -7,7 +7,7 @@ from typing import Any
 from .. import wording
 from ..theory import largest_finite, lipschitz_bound
 from ..wording import share, short
-from .base import ResultFacts, SiteFacts, rule
+from .base import ResultFacts, SiteFacts, ends_at, rule
 
 HIGH_GAIN = 1e3
 
@@ -60,7 +60,7 @@ def gradient_overflow(facts: ResultFacts) -> dict[str, Any] | None:
         "latent": not rows,
         "title": f"gradients overflow in {where}",
         "message": f"An upstream gradient of norm {short(plan.loss_scale)} times max |weight| times the gain reaches "
-        f"{short(reached)}; {facts.fmt.name} ends at {short(facts.fmt.max)}.",
+        f"{short(reached)}; {ends_at(facts.fmt)}.",
         "rows": rows or constant,
         "row": facts.site.input.extremes.row("gain") if rows else facts.site.input.first.row("constant"),
         "measured": reached,

@@ -6,19 +6,14 @@ import math
 from typing import Any
 
 from ..advice.remedies import HALF_RANGE
-from ..formats import Format
 from ..theory import largest_finite
 from ..wording import share, short
-from .base import ResultFacts, rule
+from .base import ResultFacts, ends_at, rule
 
 
 def _first_operation(facts: ResultFacts, code: str) -> str:
     found = {op: n for (c, op), n in facts.result.operations.items() if c == code}
     return max(found, key=lambda op: (found[op], op))
-
-
-def _end(fmt: Format) -> str:
-    return f"{fmt.name} ends at {'65504' if fmt.max == 65504 else short(fmt.max)}"
 
 
 def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float | None]:
@@ -28,20 +23,20 @@ def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float |
     v = "x" if facts.site.summary.plan.rms else "(x-mean)"
     if name in ("sum", "mean"):
         largest = facts.site.input.extremes.value("max_abs")
-        text = f"|x| is up to {short(largest)} and the sum of {d:,} of them does not fit: {_end(at.sum)}"
+        text = f"|x| is up to {short(largest)} and the sum of {d:,} of them does not fit: {ends_at(at.sum)}"
         return text, largest, at.sum.max
     if name == "square":
         largest = facts.result.extremes.value("diff")
         if largest is not None and math.isfinite(largest * largest):
-            return f"{v}^2 reaches {short(largest * largest)}, {_end(at.square)}", largest * largest, at.square.max
+            return f"{v}^2 reaches {short(largest * largest)}, {ends_at(at.square)}", largest * largest, at.square.max
     if name == "variance" and q * d > at.square_sum.max:
         return (
-            f"the sum of {d:,} squares reaches {short(q * d)}, {_end(at.square_sum)}",
+            f"the sum of {d:,} squares reaches {short(q * d)}, {ends_at(at.square_sum)}",
             q * d,
             at.square_sum.max,
         )
     if name == "variance":
-        return f"the variance reaches {short(q)}, {_end(at.variance)}", q, at.variance.max
+        return f"the variance reaches {short(q)}, {ends_at(at.variance)}", q, at.variance.max
     return f"first bad operation: {name}", None, None
 
 
@@ -168,7 +163,7 @@ def affine_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     return {
         "severity": "error",
         "title": f"weight * u + bias overflows in {share(rows, facts.result.counts['finite_rows'])}",
-        "message": f"The normalized values are finite; max |weight| is {short(largest)}, {_end(facts.fmt)}.",
+        "message": f"The normalized values are finite; max |weight| is {short(largest)}, {ends_at(facts.fmt)}.",
         "rows": rows,
         "row": facts.result.first.row("affine"),
         "measured": float(facts.result.counts["affine_inf"] + facts.result.counts["affine_nan"]),

@@ -87,16 +87,15 @@ def judge(
 ) -> Judged:
     """Work out error and fate of rows at the emulated epsilon."""
     response = respond(rows, stats, (plan.epsilon,), fmt, kernel, plan.prescale)
-    emulated = (plan.epsilon, plan.prescale)
     return Judged(
         rows=rows,
         cast=cast,
         stats=stats,
         response=response,
         error=row_error(rows, stats, response, plan.epsilon, fmt, plan.prescale)[0],
-        shared=scale_error(rows, stats, response, *emulated)[0],
+        shared=scale_error(rows, stats, response, plan.epsilon, plan.prescale)[0],
         meant=normalized_scale(rows, plan.model_epsilon),
-        emulated_scale=normalized_scale(rows, *emulated),
+        emulated_scale=normalized_scale(rows, plan.epsilon, plan.prescale),
         limits=row_limits(cast, fmt, plan),
         accepted=plan.limit_of(fmt),
     )

@@ -75,7 +75,7 @@ def _fold_input(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     out.extremes.see("gain", largest, rows.index, varying)
     q = variance[varying]
     meant = np.sqrt(collapse_ratio(q, plan.model_epsilon))
-    for i, epsilon in enumerate((plan.epsilon, *plan.epsilons) if len(q) else ()):
+    for i, epsilon in enumerate(plan.tried if len(q) else ()):
         out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, plan.effective(epsilon))) - meant).max())
     out.extremes.see("radial_gain", radial, rows.index, varying)
 
@@ -192,7 +192,6 @@ def _fold_table(
     out: ResultSummary,
 ) -> None:
     """Judge every epsilon of the plan on rows with finite input and cast, against the model's epsilon (design 6)."""
-    epsilons = (plan.epsilon, *plan.epsilons)
     limits = row_limits(cast, fmt, plan)
     for start in range(0, len(rows.index), SLICE):
         part = slice(start, start + SLICE)
@@ -200,14 +199,14 @@ def _fold_table(
         if not len(judged):
             continue
         some_rows, some_stats = _pick(rows, judged), _pick(stats, judged)
-        response = respond(some_rows, some_stats, epsilons, fmt, kernel, plan.prescale)
+        response = respond(some_rows, some_stats, plan.tried, fmt, kernel, plan.prescale)
         F = row_error(some_rows, some_stats, response, plan.model_epsilon, fmt)
-        table = EpsilonTable.empty(len(epsilons))
+        table = EpsilonTable.empty(len(plan.tried))
         table.nonfinite = response.nonfinite.sum(axis=1)
         table.failing = (~(limits[judged] >= F)).sum(axis=1)
         known = np.where(np.isnan(F), -1.0, F)
         at = known.argmax(axis=1)
-        table.worst = known[np.arange(len(epsilons)), at]
+        table.worst = known[np.arange(len(plan.tried)), at]
         table.worst_row = np.where(table.worst >= 0, some_rows.index[at], -1)
         out.table.merge(table)
 

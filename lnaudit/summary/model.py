@@ -123,7 +123,7 @@ class Summary:
     @classmethod
     def empty(cls, plan: Plan) -> Summary:
         """Return the summary of no rows."""
-        size = 1 + len(plan.epsilons)
+        size = len(plan.tried)
         return cls(plan, InputSummary(np.zeros(size)), [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results])
 
     def merge(self, other: Summary) -> None:
