@@ -89,7 +89,10 @@ def _reciprocal(den: Array) -> tuple[Array, Array]:
 
 def _rho(rows: InputStatistics, epsilon: float, prescale: int) -> tuple[Array, Array]:
     """Return 1/sqrt(q + epsilon * 4^-prescale) in units of the scaled row, as a sum of two doubles."""
-    return inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, epsilon)
+    key = (epsilon, prescale)
+    if key not in rows.roots:
+        rows.roots[key] = inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, epsilon)
+    return rows.roots[key]
 
 
 def row_error(

@@ -113,6 +113,10 @@ class InputStatistics:
     first_nan_row: int = -1
     first_nonfinite_row: int = -1
 
+    def __post_init__(self) -> None:
+        # 1/sqrt(q + epsilon) by (epsilon, prescale): every emulation of these rows asks for the same few
+        self.roots: dict[tuple[float, int], tuple[Array, Array]] = {}
+
 
 @dataclass(kw_only=True)
 class CastStatistics:
