@@ -48,17 +48,17 @@ def _mend_streams() -> None:
 
 def _answered() -> bool:
     """Whether a command has begun, which then writes its own answer."""
-    scan = sys.modules.get("lnaudit.cli.scan")
-    return scan is not None and scan.begun
+    output = sys.modules.get("lnaudit.cli.output")
+    return output is not None and output.begun
 
 
 def _answer_in_json(reason: str, source: str) -> None:
     """Write a JSON document where one was asked for, so that a reader of stdout always finds one."""
     pairs = {" ".join(pair).replace("=", " ") for pair in itertools.pairwise([*sys.argv, ""])}
     if any(pair.strip().startswith("--output-format json") for pair in pairs):
-        from .cli.scan import refused
+        from .cli.output import refused
 
-        sys.stdout.write(refused(reason, source))
+        sys.stdout.write(refused(reason, source, "sweep" if "sweep" in sys.argv[1:2] else "scan"))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arithmetic import Workspace, quiet
-from .engine import interpreter, numpy_engine
+from .engine.output import output_of
 from .errors import LnauditError
-from .formats import FORMATS, Format, get_format
+from .formats import DEFAULT_FORMATS, Format, get_format
 from .kernels import Kernel, get_kernel
 from .pipeline import Settings, run
 from .report import Recommendation, Report
@@ -161,7 +161,7 @@ def audit(
     names, kernel_names = _choices(formats, "formats"), _choices(kernels, "kernels")
     site = _site(x, epsilon, axis, norm, weight, bias, name)
     settings = Settings(
-        formats=tuple(FORMATS.values()) if names is None else tuple(dict.fromkeys(map(get_format, names))),
+        formats=DEFAULT_FORMATS if names is None else tuple(dict.fromkeys(map(get_format, names))),
         kernels=None if kernel_names is None else tuple(dict.fromkeys(map(get_kernel, kernel_names))),
         tolerance=check_number(tolerance, "tolerance", above=True),
         config={"epsilon": site.epsilon, "norm": norm, "tolerance": float(tolerance)},
@@ -197,23 +197,14 @@ def layer_norm(
     fmt, row = get_format(format), get_kernel(kernel)
     site = _site(x, epsilon, axis, norm, weight, bias, "array")
     rows, ws = site.rows, Workspace()
-    flat = np.empty((rows.rows, rows.features), fmt.carrier)
+    flat = np.empty((rows.rows, rows.features), "float64" if fmt.precision == 53 else "float32")
     with quiet():
         for start, block in rows.blocks(BLOCK):
-            flat[start : start + len(block)] = _normalized(block, site, fmt, row, ws).T
+            flat[start : start + len(block)] = output_of(
+                block, fmt, row, epsilon=site.epsilon, rms=norm == "rms", weight=site.weight, bias=site.bias, ws=ws
+            ).T
     order = (*(a for a in range(len(rows.shape)) if a not in rows.axes), *rows.axes)
     return flat.reshape([rows.shape[a] for a in order]).transpose(np.argsort(order))
-
-
-def _normalized(block: Array, site: Site, fmt: Format, kernel: Kernel, ws: Workspace) -> Array:
-    x = numpy_engine.turned(block, ws)
-    x[np.isnan(x)] = np.nan  # rounding would carry some payloads into the exponent
-    h = numpy_engine.cast_rows(x, fmt, 0, ws)
-    ends = np.maximum.reduce(h, axis=0), np.minimum.reduce(h, axis=0)
-    centered = interpreter.center(h, *ends, fmt, kernel, site.norm == "rms", ws)
-    _, inverse = interpreter.inverse(centered.variance, (site.epsilon,), fmt, kernel)
-    normalized = interpreter.normalize(centered.v, inverse[0], fmt, kernel, ws)
-    return interpreter.output(normalized, site.weight, site.bias, fmt, kernel, ws)
 
 
 def recommend_epsilon(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .errors import LnauditError
@@ -15,20 +15,26 @@ class Format:
     Parameters
     ----------
     name : str
-        The name, also the name of its numpy or ml_dtypes dtype.
+        The name, also the name of its numpy or ml_dtypes dtype where there is one.
     precision : int
         Bits of the significand, the implicit one included.
     emin, emax : int
         Exponents of the smallest normal number and of the largest finite one.
+    infinity : bool
+        Without one, overflow gives NaN, which takes the place of the last significand (OCP 8-bit floating point, 2023).
     aliases : tuple of str
         Other names under which users know it.
+    flushes : bool
+        Subnormal numbers are read and written as zero (FTZ and DAZ).
     """
 
     name: str
     precision: int
     emin: int
     emax: int
+    infinity: bool = True
     aliases: tuple[str, ...] = ()
+    flushes: bool = False
 
     @cached_property
     def unit_roundoff(self) -> float:
@@ -46,14 +52,28 @@ class Format:
         return 2.0**self.emin
 
     @cached_property
+    def smallest(self) -> float:
+        """Smallest positive number that is not read as zero."""
+        return self.smallest_normal if self.flushes else self.smallest_subnormal
+
+    @cached_property
     def max(self) -> float:
         """Largest finite number."""
-        return (2.0 - 2.0 ** (1 - self.precision)) * 2.0**self.emax
+        return (2.0 - 2.0 ** (1 - self.precision) * (1 if self.infinity else 2)) * 2.0**self.emax
 
-    @property
+    @cached_property
     def carrier(self) -> str:
-        """The numpy dtype whose arrays hold values of this format exactly: float32 or float64."""
-        return "float32" if self.precision <= 24 else "float64"
+        """The numpy dtype in which operations on values of this format are exact enough to be rounded once more.
+
+        float32 up to 24 bits, but for tfloat32, whose products below 2^-128 are subnormal in float32.
+        """
+        wide = self.precision == 53 or (self.precision, self.emin) == (11, -126)
+        return "float64" if wide else "float32"
+
+    @cached_property
+    def flushing(self) -> Format:
+        """The same format on hardware that flushes subnormal numbers."""
+        return self if self.flushes else replace(self, flushes=True)
 
     def held_as(self, value: float) -> str:
         """Say whether a number of this format is "zero", "subnormal" or "normal"."""
@@ -69,8 +89,15 @@ FORMATS: dict[str, Format] = {
         Format(name="bfloat16", precision=8, emin=-126, emax=127, aliases=("bf16",)),
         Format(name="float32", precision=24, emin=-126, emax=127, aliases=("fp32", "float", "f32")),
         Format(name="float64", precision=53, emin=-1022, emax=1023, aliases=("fp64", "double", "f64")),
+        Format(name="tfloat32", precision=11, emin=-126, emax=127, aliases=("tf32",)),
+        Format(
+            name="float8_e4m3fn", precision=4, emin=-6, emax=8, infinity=False, aliases=("fp8_e4m3", "e4m3fn", "e4m3")
+        ),
+        Format(name="float8_e5m2", precision=3, emin=-14, emax=15, aliases=("fp8_e5m2", "e5m2")),
     )
 }
+# those that are audited unless others are named
+DEFAULT_FORMATS: tuple[Format, ...] = tuple(FORMATS[name] for name in ("float16", "bfloat16", "float32", "float64"))
 _BY_NAME = {alias: fmt for fmt in FORMATS.values() for alias in (fmt.name, *fmt.aliases)}
 # from narrow to wide, by what a user would try next
 WIDER: dict[str, tuple[str, ...]] = {
@@ -78,6 +105,9 @@ WIDER: dict[str, tuple[str, ...]] = {
     "bfloat16": ("float32", "float64"),
     "float32": ("float64",),
     "float64": (),
+    "tfloat32": ("float32", "float64"),
+    "float8_e4m3fn": ("float16", "bfloat16", "float32", "float64"),
+    "float8_e5m2": ("float16", "bfloat16", "float32", "float64"),
 }
 
 

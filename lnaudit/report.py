@@ -65,8 +65,8 @@ class Remedy:
 
 
 @dataclass(kw_only=True)
-class Result:
-    """One site in one format under one kernel."""
+class Emulation:
+    """One site in one format under one kernel, at the epsilon of the site."""
 
     format: str
     kernel: str
@@ -93,13 +93,65 @@ class Result:
     gradient_overflow_rows: int
     failing_rows: int
     first_bad_operation: dict[str, int]
+
+
+@dataclass(kw_only=True)
+class Result(Emulation):
+    """What a scan says of an emulation: which epsilon to use, and what else would help."""
+
     recommendation: Recommendation
     constants: list[ConstantCost]
     remedies: list[Remedy]
 
 
 @dataclass(kw_only=True)
-class SiteReport:
+class Point:
+    """The rows at one epsilon of a sweep, judged as a scan with that epsilon judges them.
+
+    collapse_ratio: exact, of the median row that is not constant. error: of a row, as SweptResult.error_by says.
+    output_std: of all elements of the core together, n - 1 in the denominator. codes: what makes the verdict.
+    """
+
+    epsilon: float
+    epsilon_stored: float
+    collapse_ratio: float | None
+    error: dict[str, float | None]
+    nonfinite_rows: int
+    collapsed_rows: int | None
+    output_std: float | None
+    verdict: str
+    codes: list[str]
+
+
+@dataclass(kw_only=True)
+class SweptResult(Emulation):
+    """What a sweep says of an emulation.
+
+    error_by: "elements": the error of each row element by element with the output rounding, as in a scan;
+    "closed-form": before that rounding, from the statistics of the row (large sites).
+    """
+
+    error_by: str
+    points: list[Point]
+
+
+@dataclass(kw_only=True)
+class ResponseCurve:
+    """The family (-t, 0, t) at one epsilon: its last element by formula and as the kernels give it, and the slope.
+
+    sensitivity_measured: central difference of the norm in float64.
+    """
+
+    epsilon: float
+    t: list[float]
+    response: list[float]
+    sensitivity: list[float]
+    sensitivity_measured: list[float]
+    kernels: list[dict[str, Any]]
+
+
+@dataclass(kw_only=True)
+class SiteFigures:
     """One site."""
 
     name: str
@@ -119,12 +171,26 @@ class SiteReport:
     epsilon_dominated_rows: int | None
     gain: dict[str, float | None]
     lipschitz: float
-    weakest_clean_kernel: dict[str, str | None]
-    weakest_clean_kernel_verified: dict[str, str]
-    results: list[Result]
     notes: list[str] = field(default_factory=list)
     overridden: list[str] = field(default_factory=list)
     verdict: str = "pass"
+
+
+@dataclass(kw_only=True)
+class SiteReport(SiteFigures):
+    """One site of a scan."""
+
+    weakest_clean_kernel: dict[str, str | None]
+    weakest_clean_kernel_verified: dict[str, str]
+    results: list[Result]
+
+
+@dataclass(kw_only=True)
+class SweptSite(SiteFigures):
+    """One site of a sweep; response: of the antisymmetric family only."""
+
+    results: list[SweptResult]
+    response: list[ResponseCurve] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
@@ -141,9 +207,25 @@ class ModelEpsilon:
     site_count: int
 
 
+class Document:
+    """What the report of every kind of run has, in the order of its own fields."""
+
+    kind: str
+    config: dict[str, Any]
+    not_audited: list[NotAudited]
+    findings: list[Finding]
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document as plain objects: no NaN, no Inf, derived figures to 6 significant digits."""
+        document = _encode(self)
+        assert isinstance(document, dict)
+        return {"schema_version": SCHEMA_VERSION, **document}
+
+
 @dataclass(kw_only=True)
-class Report:
-    """Everything one run found; `to_dict` gives the JSON document."""
+class Report(Document):
+    """Everything a scan found; `to_dict` gives the JSON document."""
 
     kind: str
     lnaudit_version: str
@@ -155,11 +237,20 @@ class Report:
     findings: list[Finding]
     notes: list[str] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document as plain objects: no NaN, no Inf, derived figures to 6 significant digits."""
-        document = _encode(self)
-        assert isinstance(document, dict)
-        return {"schema_version": SCHEMA_VERSION, **document}
+
+@dataclass(kw_only=True)
+class SweepReport(Document):
+    """Everything a sweep found; rules: the names of the codes at its points."""
+
+    kind: str
+    lnaudit_version: str
+    config: dict[str, Any]
+    summary: dict[str, int]
+    not_audited: list[NotAudited]
+    sites: list[SweptSite]
+    findings: list[Finding]
+    rules: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 # what a user gave or a file holds is reported as it is; everything else is derived

@@ -173,6 +173,8 @@ class Site:
         The kernel that a manifest names for it.
     overridden : tuple of str
         What the manifest says and the command line says otherwise: "axis", "epsilon", "norm", "weight", "bias".
+    family : str or None
+        The synthetic family that it is.
     """
 
     name: str
@@ -185,6 +187,7 @@ class Site:
     bias: Array | None = None
     kernel: str | None = None
     overridden: tuple[str, ...] = ()
+    family: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

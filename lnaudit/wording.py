@@ -56,6 +56,11 @@ def magnitude(value: float | None) -> str:
     return _tidy(f"{value:.2e}") if abs(value) < 0.000995 else _tidy(f"{value:.3g}")
 
 
+def six(value: float | None) -> str:
+    """Write a figure with six significant digits."""
+    return _special(value) if value is None or value == 0 or not math.isfinite(value) else _tidy(f"{value:.6g}")
+
+
 def percent(share: float) -> str:
     """Write a share as a percentage with two significant digits."""
     number = 100 * share

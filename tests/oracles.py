@@ -8,45 +8,110 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isqrt
+from math import copysign, isfinite, isnan, isqrt
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 NAMES = ("float16", "bfloat16", "float32", "float64")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+ALL_NAMES = (*NAMES, "tfloat32", *FLOAT8)
+# tfloat32 has no dtype of its own
 SCALARS: dict[str, Any] = {
     "float16": np.float16,
     "bfloat16": ml_dtypes.bfloat16,
     "float32": np.float32,
     "float64": np.float64,
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
 }
-# IEEE 754-2019 table 3.5; bfloat16: the first 16 bits of float32
-PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-EMIN = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
-EMAX = {"float16": 15, "bfloat16": 127, "float32": 127, "float64": 1023}
+# IEEE 754-2019 table 3.5; bfloat16, tfloat32: the first 16 and 19 bits of float32; OCP 8-bit floating point, table 1
+PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "tfloat32": 11}
+PRECISION |= {"float8_e4m3fn": 4, "float8_e5m2": 3}
+EMIN = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022, "tfloat32": -126}
+EMIN |= {"float8_e4m3fn": -6, "float8_e5m2": -14}
+EMAX = {"float16": 15, "bfloat16": 127, "float32": 127, "float64": 1023, "tfloat32": 127}
+EMAX |= {"float8_e4m3fn": 8, "float8_e5m2": 15}
+# the first number beyond the largest finite one, were there more exponents: what is rounded to it overflows
+BEYOND = {name: 480.0 if name == "float8_e4m3fn" else 2.0 * 2.0**emax for name, emax in EMAX.items() if emax < 1023}
+BEYOND["float64"] = float("inf")
 UNSIGNED = {"float16": np.uint16, "bfloat16": np.uint16, "float32": np.uint32, "float64": np.uint64}
+UNSIGNED |= {"tfloat32": np.uint32, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8}
+BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64, "tfloat32": 19}
+BITS |= {"float8_e4m3fn": 8, "float8_e5m2": 8}
 
 
 def decode(codes: Any, name: str) -> np.ndarray:
     """Return the values of bit patterns, in float64."""
+    codes = np.asarray(codes).astype(UNSIGNED[name])
+    if name == "tfloat32":
+        codes, name = codes << 13, "float32"
     with np.errstate(invalid="ignore"):  # signalling NaN
-        return np.asarray(codes).astype(UNSIGNED[name]).view(SCALARS[name]).astype(np.float64)
+        return codes.view(SCALARS[name]).astype(np.float64)
 
 
 def infinity_code(name: str) -> int:
-    """Return the bit pattern of +Inf; that of max is one less."""
+    """Return the bit pattern of +Inf, in float8_e4m3fn that of NaN; that of max is one less."""
+    if name == "tfloat32":
+        return infinity_code("float32") >> 13
     return int(np.array(np.inf, SCALARS[name]).view(UNSIGNED[name]))
 
 
 def random_values(name: str, count: int, seed: int) -> np.ndarray:
-    """Return random bit patterns as values of the dtype: every exponent, NaN and Inf included."""
+    """Return random bit patterns as values of the dtype (float32 for tfloat32): every exponent, NaN and Inf too."""
     width = np.dtype(UNSIGNED[name]).itemsize
-    return np.frombuffer(np.random.default_rng(seed).bytes(count * width), SCALARS[name])
+    data = np.random.default_rng(seed).bytes(count * width)
+    if name == "tfloat32":
+        return (np.frombuffer(data, np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.frombuffer(data, SCALARS[name])
+
+
+def between(name: str, codes: np.ndarray, source: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers of the source dtype between neighbouring codes, and the neighbour that each must round to.
+
+    The code after that of max stands for the number beyond it here: IEEE rounds as if it were one.
+    """
+    low, high = (np.where(c == infinity_code(name), BEYOND[name], decode(c, name)) for c in (codes, codes + 1))
+    middle = low + (high - low) / 2
+    numbers, expected = [low], [codes]
+    for part in (0.3, 0.49):
+        numbers.append(low + part * (high - low))
+        expected.append(codes)
+    for part in (0.51, 0.99):
+        numbers.append(low + part * (high - low))
+        expected.append(codes + 1)
+    exact = middle.astype(source)
+    assert (exact == middle).all()
+    numbers.append(middle)
+    expected.append(codes + (codes & 1))
+    numbers.append(np.nextafter(exact, exact.dtype.type(0)))
+    expected.append(codes)
+    numbers.append(np.nextafter(exact, exact.dtype.type(np.inf)))
+    expected.append(codes + 1)
+    return np.concatenate([x.astype(source) for x in numbers]), decode(np.concatenate(expected), name)
+
+
+def special_values(name: str) -> np.ndarray:
+    """Return the values at which arithmetic turns, both signs: ends of the ranges, 1, ties, Inf and NaN; in float64."""
+    tiny, normal, eps = 2.0 ** (EMIN[name] - PRECISION[name] + 1), 2.0 ** EMIN[name], 2.0 ** (1 - PRECISION[name])
+    top = float(decode(infinity_code(name) - 1, name))
+    values = [0.0, tiny, 2 * tiny, 3 * tiny, normal - tiny, normal, normal + tiny, 2 * normal]
+    values += [1 - eps / 2, 1.0, 1 + eps, 1 + 2 * eps, 1.5, 2.0, 3.0, 2 / eps, 2 / eps - 1, 2 / eps + 2]
+    values += [top * eps / 4, top * eps / 2, top / 2, top * (1 - eps / 2), top]
+    values += [root_exact(Fraction(top), name), root_exact(Fraction(normal), name)]
+    values = [round_exact(Fraction(x), name) for x in values]
+    values += [infinite(name), float("nan")]
+    return np.array([*values, *(-x for x in values)])
+
+
+def infinite(name: str) -> float:
+    """Return what a format holds in the place of an infinite result."""
+    return float("nan") if name == "float8_e4m3fn" else float("inf")
 
 
 def round_exact(value: Fraction, name: str) -> float:
-    """Round an exact rational to a format once, to nearest even, with gradual underflow and overflow to Inf."""
+    """Round an exact rational to a format once, to nearest even, with gradual underflow and overflow to Inf or NaN."""
     if value == 0:
         return 0.0
     size = abs(value)
@@ -55,8 +120,27 @@ def round_exact(value: Fraction, name: str) -> float:
         e -= 1
     unit = Fraction(2) ** (max(e, EMIN[name]) - PRECISION[name] + 1)
     nearest = round(size / unit) * unit
-    result = float("inf") if nearest >= Fraction(2) ** (EMAX[name] + 1) else float(nearest)
+    overflows = nearest >= (480 if name == "float8_e4m3fn" else Fraction(2) ** (EMAX[name] + 1))
+    result = infinite(name) if overflows else float(nearest)
     return result if value > 0 else -result
+
+
+def flush(value: float, name: str) -> float:
+    """Return zero of its sign for a number that is subnormal in the format."""
+    return copysign(0.0, value) if abs(value) < 2.0 ** EMIN[name] else value
+
+
+def fma_exact(a: float, b: float, c: float, name: str, *, flushes: bool = False) -> float:
+    """Round a * b + c to a format once, with IEEE's answers for what is not finite."""
+    if flushes:
+        a, b, c = (flush(x, name) for x in (a, b, c))
+    if not all(map(isfinite, (a, b, c))):
+        # where one is infinite or NaN, the sizes of the others do not count
+        a, b, c = (copysign(1.0, x) if isfinite(x) and x != 0 else x for x in (a, b, c))
+        result = a * b + c
+        return result if isfinite(result) or isnan(result) else copysign(infinite(name), result)
+    result = round_exact(Fraction(a) * Fraction(b) + Fraction(c), name)
+    return flush(result, name) if flushes else result
 
 
 def root_exact(value: Fraction, name: str) -> float:
@@ -75,13 +159,13 @@ def reciprocal_root_exact(w: float, name: str) -> float:
     if not w >= 0:
         return float("nan")
     if w == 0:
-        return float("inf")
+        return infinite(name)
     return 0.0 if w == float("inf") else root_exact(1 / Fraction(w), name)
 
 
 def cast(value: Any, name: str) -> Any:
-    """Convert one scalar to a dtype with one rounding (ml_dtypes rounds float64 twice on the way to bfloat16)."""
-    if name == "bfloat16" and np.isfinite(value) and np.asarray(value).dtype == np.float64:
+    """Convert one scalar to a dtype with one rounding (ml_dtypes rounds float64 twice on the way to narrower ones)."""
+    if name in ("bfloat16", *FLOAT8) and np.isfinite(value) and np.asarray(value).dtype == np.float64:
         return SCALARS[name](round_exact(Fraction(float(value)), name))
     return SCALARS[name](value)
 

@@ -517,7 +517,7 @@ class TestArguments:
         assert (report.sites[0].epsilon, report.sites[0].name, report.sites[0].norm) == (1e-5, "array", "layer")
 
     def test_an_error_that_cannot_be_read_is_not_audited(self):
-        class Broken(pipeline.Rows):
+        class Broken(Rows):
             shape, dtype, axes = (2, 2), np.dtype("float32"), (1,)
 
             def blocks(self, max_elements: int) -> Any:
@@ -529,7 +529,7 @@ class TestArguments:
             def along(self, axis: int) -> Any:
                 raise AssertionError("not asked for")
 
-        report = pipeline.run([pipeline.Site(name="a", source="a.npy", rows=Broken())], pipeline.Settings())
+        report = pipeline.run([Site(name="a", source="a.npy", rows=Broken())], pipeline.Settings())
         assert report.summary["sites"] == 0
         assert (report.not_audited[0].source, report.not_audited[0].reason) == (
             "a.npy", "the file changed; read it again",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import accumulate
 
 import ml_dtypes
 import mpmath
@@ -30,11 +31,16 @@ from lnaudit.formats import FORMATS
 from lnaudit.kernels import KERNELS
 
 from .oracles import (
+    ALL_NAMES,
+    BITS,
     EMAX,
+    FLOAT8,
     NAMES,
     SCALARS,
+    between,
     decode,
     equal,
+    infinite,
     infinity_code,
     lanes,
     random_values,
@@ -42,50 +48,27 @@ from .oracles import (
     root_exact,
     round_exact,
     serial,
+    special_values,
     tree,
 )
 
 SHORT = ("float16", "bfloat16")
+# those of which every bit pattern is tried
+FEW_CODES = (*SHORT, "tfloat32", *FLOAT8)
 WIDTHS = (1, 2, 3, 7, 8, 13, 17, 100, 127, 768, 777)
-
-
-def between(name: str, codes: np.ndarray, source: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers of the source dtype between neighbouring codes, and the neighbour that each must round to.
-
-    The code after that of max is Inf's, which stands for 2^(emax + 1) here: IEEE rounds as if it were a number.
-    """
-    top = 2.0 ** (EMAX[name] + 1)
-    low, high = (np.minimum(decode(c, name), top) for c in (codes, codes + 1))
-    middle = low + (high - low) / 2
-    numbers, expected = [low], [codes]
-    for part in (0.3, 0.49):
-        numbers.append(low + part * (high - low))
-        expected.append(codes)
-    for part in (0.51, 0.99):
-        numbers.append(low + part * (high - low))
-        expected.append(codes + 1)
-    exact = middle.astype(source)
-    assert (exact == middle).all()
-    numbers.append(middle)
-    expected.append(codes + (codes & 1))
-    numbers.append(np.nextafter(exact, exact.dtype.type(0)))
-    expected.append(codes)
-    numbers.append(np.nextafter(exact, exact.dtype.type(np.inf)))
-    expected.append(codes + 1)
-    return np.concatenate([x.astype(source) for x in numbers]), decode(np.concatenate(expected), name)
 
 
 class TestRounding:
     @pytest.mark.parametrize("source", ["float32", "float64"])
-    @pytest.mark.parametrize("name", SHORT)
+    @pytest.mark.parametrize("name", FEW_CODES)
     def test_every_code_rounds_to_itself(self, name, source):
-        """All 65,536 codes, subnormals, Inf and every NaN payload included."""
+        """All codes of at most 19 bits, subnormals, Inf and every NaN payload included."""
         with np.errstate(invalid="ignore"):  # signalling NaN
-            values = decode(np.arange(65_536), name).astype(source)
+            values = decode(np.arange(1 << BITS[name]), name).astype(source)
         assert equal(round_to(values, name), values)
 
     @pytest.mark.parametrize("source", ["float32", "float64"])
-    @pytest.mark.parametrize("name", SHORT)
+    @pytest.mark.parametrize("name", FEW_CODES)
     def test_between_all_neighbours(self, name, source):
         """0.3, 0.49, tie - 1 ulp of the source, tie, tie + 1 ulp, 0.51, 0.99 between all neighbours of both signs.
 
@@ -111,7 +94,7 @@ class TestRounding:
         assert equal(round_to(numbers, "float32"), expected)
         assert equal(round_to(-numbers, "float32"), -expected)
 
-    @pytest.mark.parametrize("name", SHORT)
+    @pytest.mark.parametrize("name", [*SHORT, *FLOAT8])
     def test_casts_of_numpy_and_ml_dtypes(self, name):
         """A million random float32 numbers of all exponents round like numpy's and ml_dtypes' own casts."""
         values = random_values("float32", 1_000_000, 2)
@@ -127,7 +110,7 @@ class TestRounding:
         with np.errstate(all="ignore"):
             assert equal(round_to(values, name), values.astype(name))
 
-    @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+    @pytest.mark.parametrize("name", [name for name in ALL_NAMES if name != "float64"])
     def test_exact_rationals_from_float64(self, name):
         """20,000 float64 numbers, random and a hair off the ties, against Fractions rounded by hand."""
         rng = np.random.default_rng(4)
@@ -153,6 +136,8 @@ class TestRounding:
             ("float16", 65520.0, 65504.0),
             # max = (2 - 2^-7) 2^127; half a unit above it is the tie between max and 2^128
             ("bfloat16", (2 - 2.0**-8) * 2.0**127, (2 - 2.0**-7) * 2.0**127),
+            ("tfloat32", (2 - 2.0**-11) * 2.0**127, (2 - 2.0**-10) * 2.0**127),
+            ("float8_e5m2", 61440.0, 57344.0),
         ],
     )
     def test_overflow_threshold(self, name, threshold, largest, source):
@@ -175,7 +160,7 @@ class TestRounding:
         assert round_to(np.nextafter(tie, 0), "float32") == np.finfo(np.float32).max
         assert round_to(1e300, "float32") == np.inf
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", ALL_NAMES)
     def test_nan_stays_nan_with_any_payload(self, name):
         """Signalling, all low bits set, both signs: a payload must never carry into the exponent."""
         patterns = np.array([0x7F800001, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F80FFFF, 0x7FC00000, 0xFF800001], np.uint32)
@@ -184,7 +169,7 @@ class TestRounding:
         assert np.isnan(round_to(patterns.view(np.float64), name)).all()
 
     @pytest.mark.parametrize("carrier", ["float32", "float64"])
-    @pytest.mark.parametrize("name", SHORT)
+    @pytest.mark.parametrize("name", FEW_CODES)
     def test_nan_of_arithmetic_stays_nan_in_place(self, name, carrier):
         """Inf - Inf, 0 * Inf, 0 / 0 and sqrt(-1) give the NaN that round_in_place must keep."""
         inf, zero = np.array([np.inf], carrier), np.array([0], carrier)
@@ -193,14 +178,14 @@ class TestRounding:
             round_in_place(values, FORMATS[name], Workspace())
         assert np.isnan(values).all()
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", ALL_NAMES)
     def test_values_of_the_format_pass_unchanged(self, name):
-        """Any array of the format's own dtype is returned as it is, in the format's carrier and shape."""
+        """Any array of the format's own dtype is returned as it is, float32 but for float64, in its shape."""
         values = random_values(name, 1200, 5).reshape(3, 4, 100)
         with np.errstate(invalid="ignore"):
             exact = values.astype(np.float64)
         result = round_to(values, name)
-        assert result.dtype == FORMATS[name].carrier
+        assert result.dtype == ("float64" if name == "float64" else "float32")
         assert result.shape == values.shape
         assert equal(result, exact)
 
@@ -236,17 +221,6 @@ def operate(symbol: str, a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
         return interpreter.operate(ws, "test", SYMBOLS[symbol], a, b, fmt, fmt)
 
 
-def special_values(name: str) -> np.ndarray:
-    """Return the values at which arithmetic turns, both signs: ends of the ranges, 1, ties, Inf and NaN."""
-    info = ml_dtypes.finfo(SCALARS[name])
-    tiny, normal, top, eps = (float(x) for x in (info.smallest_subnormal, info.smallest_normal, info.max, info.eps))
-    values = [0.0, tiny, 2 * tiny, 3 * tiny, normal - tiny, normal, normal + tiny, 2 * normal]
-    values += [1 - eps / 2, 1.0, 1 + eps, 1 + 2 * eps, 1.5, 2.0, 3.0, 2 / eps, 2 / eps - 1, 2 / eps + 2]
-    values += [top * eps / 4, top * eps / 2, top / 2, top * (1 - eps / 2), top, np.inf, np.nan]
-    values += [float(np.sqrt(SCALARS[name](top))), float(np.sqrt(SCALARS[name](normal)))]
-    return np.array([*values, *(-x for x in values)]).astype(SCALARS[name])
-
-
 def exact_operation(symbol: str, a: float, b: float, name: str) -> float:
     """Perform an operation on rationals and round it by hand."""
     a, b = Fraction(a), Fraction(b)
@@ -268,47 +242,10 @@ class TestOperations:
     @pytest.mark.parametrize("symbol", SYMBOLS)
     def test_all_pairs_of_special_values(self, name, symbol):
         """0, the ends of the subnormal and normal ranges, 1, ties, max, Inf and NaN, each with each and both signs."""
-        values = special_values(name)
+        values = special_values(name).astype(SCALARS[name])
         a, b = (x.ravel() for x in np.meshgrid(values, values))
         with np.errstate(all="ignore"):
             assert equal(operate(symbol, a, b, name), SYMBOLS[symbol](a, b))
-
-    @pytest.mark.parametrize("symbol", SYMBOLS)
-    def test_exact_rationals(self, name, symbol):
-        """The finite special pairs and 3,000 random ones of near exponents, against Fractions rounded by hand."""
-        rng = np.random.default_rng(8)
-        special = special_values(name)
-        special = special[np.isfinite(special)].astype(np.float64)
-        a, b = (x.ravel() for x in np.meshgrid(special, special))
-        with np.errstate(all="ignore"):
-            random = [random_values(name, 3_000, seed).astype(np.float64) for seed in (9, 10)]
-            random[1][:1_500] = random[0][:1_500] * rng.uniform(-2, 2, 1_500)
-            random[1] = random[1].astype(SCALARS[name]).astype(np.float64)
-        a, b = np.concatenate([a, random[0]]), np.concatenate([b, random[1]])
-        usable = np.isfinite(a) & np.isfinite(b) & ((b != 0) | (symbol != "/"))
-        a, b = a[usable], b[usable]
-        expected = [exact_operation(symbol, x, y, name) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-        assert equal(operate(symbol, a, b, name), expected)
-
-    def test_square_root(self, name):
-        """Roots of all positive 16-bit codes (50,000 random positive numbers of wider formats) by integer square root.
-
-        Asked of the kernel that divides by the root: with epsilon 0 its denominator is the root of the variance.
-        """
-        infinity = infinity_code(name)
-        if name in SHORT:
-            codes = np.arange(infinity)
-        else:
-            edges = [np.arange(1_000), infinity - np.arange(1, 1_000)]
-            codes = np.concatenate([*edges, np.random.default_rng(11).integers(0, infinity, 10_000)])
-        values = decode(codes, name)
-        with quiet():
-            _, root = inverse(values.astype(FORMATS[name].carrier), (0.0,), FORMATS[name], KERNELS["native"])
-        assert equal(root[0], [root_exact(Fraction(x), name) for x in values.tolist()])
-        with quiet():
-            special = np.array([0.0, np.inf, np.nan, -1.0], FORMATS[name].carrier)
-            _, root = inverse(special, (0.0,), FORMATS[name], KERNELS["native"])
-        assert equal(root[0], [0, np.inf, np.nan, np.nan])
 
     def test_square_root_against_the_dtype(self, name):
         """Roots of a million random bit patterns against the dtype's own sqrt."""
@@ -317,6 +254,82 @@ class TestOperations:
             carried = values.astype(FORMATS[name].carrier)
             _, root = inverse(carried, (0.0,), FORMATS[name], KERNELS["native"])
             assert equal(root[0], np.sqrt(values))
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+@pytest.mark.parametrize("name", [*NAMES, "tfloat32"])
+def test_operations_on_exact_rationals(name, symbol):
+    """The finite special pairs and 3,000 random ones of near exponents, against Fractions rounded by hand."""
+    rng = np.random.default_rng(8)
+    special = special_values(name)
+    special = special[np.isfinite(special)]
+    a, b = (x.ravel() for x in np.meshgrid(special, special))
+    with np.errstate(all="ignore"):
+        random = [random_values(name, 3_000, seed).astype(np.float64) for seed in (9, 10)]
+        random[1][:1_500] = random[0][:1_500] * rng.uniform(-2, 2, 1_500)
+        random[1] = round_to(random[1], name)
+    a, b = np.concatenate([a, random[0]]), np.concatenate([b, random[1]])
+    usable = np.isfinite(a) & np.isfinite(b) & ((b != 0) | (symbol != "/"))
+    a, b = a[usable], b[usable]
+    expected = [exact_operation(symbol, x, y, name) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    assert equal(operate(symbol, a, b, name), expected)
+
+
+@pytest.mark.parametrize("name", ALL_NAMES)
+def test_square_root(name):
+    """Roots of all positive codes of at most 16 bits (12,000 of wider formats) by integer square root.
+
+    Asked of the kernel that divides by the root: with epsilon 0 its denominator is the root of the variance.
+    """
+    infinity = infinity_code(name)
+    if BITS[name] <= 16:
+        codes = np.arange(infinity)
+    else:
+        edges = [np.arange(1_000), infinity - np.arange(1, 1_000)]
+        codes = np.concatenate([*edges, np.random.default_rng(11).integers(0, infinity, 10_000)])
+    values = decode(codes, name)
+    with quiet():
+        _, root = inverse(values.astype(FORMATS[name].carrier), (0.0,), FORMATS[name], KERNELS["native"])
+    assert equal(root[0], [root_exact(Fraction(x), name) for x in values.tolist()])
+    with quiet():
+        special = np.array([0.0, infinite(name), np.nan, -1.0], FORMATS[name].carrier)
+        _, root = inverse(special, (0.0,), FORMATS[name], KERNELS["native"])
+    assert equal(root[0], [0, infinite(name), np.nan, np.nan])
+
+
+def near_ends_of_tfloat32(symbol: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return 4,000 pairs of which most results are subnormal, ties between such, or at the overflow threshold."""
+    rng = np.random.default_rng(31)
+    a, b = (rng.integers(1024, 2048, 4_000) * 2.0**-10 for _ in range(2))
+    target = rng.choice([-139, -138, -137, -136, -134, -130, -128, -127, -126, 126, 127, 128], 4_000)
+    if symbol in "+-":
+        # neighbours of one another that cancel, and the largest that add up
+        e = np.where(target < 0, rng.integers(-126, -116, 4_000), 127)
+        b = np.where(target < 0, (a + rng.integers(-9, 9, 4_000) * 2.0**-10).clip(1, 2 - 2.0**-10), b)
+        sign = np.where((target < 0) == (symbol == "+"), -1.0, 1.0)
+        return np.ldexp(a, e), sign * np.ldexp(b, np.where(target < 0, e, e - rng.integers(0, 13, 4_000)))
+    e = np.where(target < 0, rng.integers(-126, -10, 4_000), rng.integers(10, 127, 4_000))
+    other = target - e if symbol == "*" else e - target
+    return np.ldexp(a, e), np.ldexp(b, other.clip(-126, 127))
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+def test_tfloat32_at_the_ends_of_its_range(symbol):
+    """Where float32 would not do: subnormal results, ties between them, overflow; against Fractions."""
+    a, b = near_ends_of_tfloat32(symbol)
+    expected = [exact_operation(symbol, x, y, "tfloat32") for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    assert equal(operate(symbol, a, b, "tfloat32"), expected)
+    assert len({x for x in expected if 0 < abs(x) < 2.0**-126}) > 10
+    assert np.isinf(expected).any()
+
+
+def test_products_of_tfloat32_are_not_exact_in_float32():
+    """Why its carrier is float64: float32 rounds 1525 * 1719 * 2^-156, above a tie, onto the tie."""
+    a, b = np.array([1525 * 2.0**-80]), np.array([1719 * 2.0**-76])
+    exact = exact_operation("*", a[0], b[0], "tfloat32")
+    assert exact == 3 * 2.0**-136
+    assert operate("*", a, b, "tfloat32")[0] == exact
+    assert round_to(a.astype(np.float32) * b.astype(np.float32), "tf32")[0] == 2 * 2.0**-136
 
 
 def test_mixed_formats_round_once_in_the_wide_one_and_once_when_stored():
@@ -363,7 +376,7 @@ class TestReciprocalRoot:
             got = reciprocal_root_once(values.astype(np.float32), FORMATS["float32"])
         assert equal(got, [reciprocal_root_exact(x, "float32") for x in values.tolist()])
 
-    @pytest.mark.parametrize("name", SHORT)
+    @pytest.mark.parametrize("name", [*SHORT, *FLOAT8])
     def test_every_positive_code_of_16_bits(self, name):
         """All positive codes, 0 and Inf against integer square roots."""
         values = decode(np.arange(infinity_code(name) + 1), name)
@@ -371,16 +384,25 @@ class TestReciprocalRoot:
             got = reciprocal_root_once(values.astype(np.float32), FORMATS[name])
         assert equal(got, [reciprocal_root_exact(x, name) for x in values.tolist()])
 
-    @pytest.mark.parametrize("name", SHORT)
-    def test_float32_variance_to_16_bits(self, name):
-        """float32 numbers whose 1/sqrt is next to a tie of the 16-bit format, where a second rounding would show."""
+    @pytest.mark.parametrize("name", FEW_CODES)
+    def test_float32_variance_to_narrower_formats(self, name):
+        """float32 numbers whose 1/sqrt is next to a tie of the format, where a second rounding would show."""
         rng = np.random.default_rng(15)
-        codes = rng.integers(decode_code(name, 1e-2), decode_code(name, 1e2), 2_000)
+        codes = rng.integers(*np.searchsorted(decode(np.arange(infinity_code(name)), name), [1e-2, 1e2]), 2_000)
         tie = (decode(codes, name) + decode(codes + 1, name)) / 2
         nearest = (1 / tie**2).astype(np.float32)
         w = np.concatenate([np.nextafter(nearest, np.float32(0)), nearest, np.nextafter(nearest, np.float32(np.inf))])
         got = reciprocal_root_once(w, FORMATS[name])
         assert equal(got, [reciprocal_root_exact(float(x), name) for x in w])
+
+    def test_tfloat32_of_all_exponents(self):
+        """Every exponent with 40 significands, and the edges, against integer square roots."""
+        infinity = infinity_code("tfloat32")
+        codes = np.concatenate([np.arange(1_100), infinity - np.arange(1, 500), np.arange(0, infinity, 26)])
+        values = decode(codes, "tfloat32")
+        with quiet():
+            got = reciprocal_root_once(values, FORMATS["tfloat32"])
+        assert equal(got, [reciprocal_root_exact(x, "tfloat32") for x in values.tolist()])
 
     def test_float64_random(self):
         """5,000 random bit patterns, subnormals, powers of 4 and the edges of the range, against integers."""
@@ -413,18 +435,12 @@ class TestReciprocalRoot:
             assert equal(got, [float(+x) for x in expected])
         assert equal(got, [reciprocal_root_exact(x, "float64") for x in values.tolist()])
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", ALL_NAMES)
     def test_special_values(self, name):
-        """IEEE 754 rSqrt: 0 gives Inf, Inf gives 0, NaN and negative numbers give NaN."""
+        """IEEE 754 rSqrt: 0 gives Inf (NaN where there is none), Inf gives 0, NaN and negative numbers give NaN."""
         with quiet():
             got = reciprocal_root_once(np.array([0, np.inf, np.nan, -1, 4], FORMATS[name].carrier), FORMATS[name])
-        assert equal(got, [np.inf, 0, np.nan, np.nan, 0.5])
-
-
-def decode_code(name: str, value: float) -> int:
-    """Return the code of a positive value."""
-    bits = {"float16": np.uint16, "bfloat16": np.uint16}[name]
-    return int(np.array(value, SCALARS[name]).view(bits))
+        assert equal(got, [infinite(name), 0, np.nan, np.nan, 0.5])
 
 
 def rows_to_sum(name: str, d: int) -> np.ndarray:
@@ -438,22 +454,45 @@ def rows_to_sum(name: str, d: int) -> np.ndarray:
         alternating + rng.uniform(0, 1, d),
         top * rng.uniform(0, 1, d),
     ]
-    return np.stack(rows, axis=1).astype(np.float32 if name == "bfloat16" else name).astype(SCALARS[name])
+    return np.array([[round_exact(Fraction(x), name) for x in row] for row in np.stack(rows, axis=1).tolist()])
+
+
+def sum_exact(a: float, b: float, name: str) -> float:
+    """Add two numbers of a format, Inf and NaN as IEEE 754 has it."""
+    return round_exact(Fraction(a) + Fraction(b), name) if np.isfinite(a) and np.isfinite(b) else a + b
 
 
 class TestSums:
     @pytest.mark.parametrize("d", WIDTHS)
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", [*NAMES, *FLOAT8])
     def test_tree_and_serial(self, name, d):
         """Both reductions equal a loop over numpy / ml_dtypes scalars to the last bit, Inf and NaN included."""
         fmt, rows = FORMATS[name], rows_to_sum(name, d)
-        carried = rows.astype(fmt.carrier)
+        carried, rows = rows.astype(fmt.carrier), rows.astype(SCALARS[name])
         kept = carried.copy()
         with quiet():
             for reduce, oracle in ((tree_sum, tree), (serial_sum, serial)):
                 expected = [oracle(list(rows[:, i]), name) for i in range(rows.shape[1])]
                 assert equal(reduce(carried, fmt, Workspace()), np.array(expected).astype(np.float64))
         assert equal(carried, kept)
+
+    @pytest.mark.parametrize("d", WIDTHS)
+    def test_tree_and_serial_of_tfloat32(self, d):
+        """The same for the format that has no dtype, against a loop over Fractions."""
+        fmt, rows = FORMATS["tfloat32"], rows_to_sum("tfloat32", d)
+        kept = rows.copy()
+        halves = [*rows.T.tolist()]
+        for i, terms in enumerate(halves):
+            terms += [0.0] * ((1 << (d - 1).bit_length()) - d)
+            while len(terms) > 1:
+                half = len(terms) // 2
+                terms = [sum_exact(a, b, "tfloat32") for a, b in zip(terms[:half], terms[half:], strict=True)]
+            halves[i] = terms
+        in_order = [list(accumulate(row, lambda a, b: sum_exact(a, b, "tfloat32")))[-1] for row in rows.T.tolist()]
+        with quiet():
+            assert equal(tree_sum(rows, fmt, Workspace()), np.ravel(halves))
+            assert equal(serial_sum(rows, fmt, Workspace()), in_order)
+        assert equal(rows, kept)
 
     def test_names(self):
         """The axis values name the functions."""
@@ -518,7 +557,7 @@ def test_this_process_keeps_subnormals():
     check_hardware()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 def test_rounded_returns_a_new_array_in_the_carrier(name):
     """`rounded` leaves its argument alone."""
     x = np.array([1 / 3, 1e-9, 1e9])

@@ -50,15 +50,13 @@ def exact_norm(x: np.ndarray, epsilon: float, norm: str) -> np.ndarray:
 def emulate(x: np.ndarray, name: str, kernel_name: str, norm: str) -> list[np.ndarray]:
     """Return the core of rows, element by element, for each of EPSILONS."""
     fmt, kernel, ws = FORMATS[name], get_kernel(kernel_name), Workspace()
-    h = np.ascontiguousarray(lnaudit.round_to(x, name).T)
+    h = np.ascontiguousarray(lnaudit.round_to(x, name).T.astype(fmt.carrier))
     with quiet():
         centered = interpreter.center(h, h.max(axis=0), h.min(axis=0), fmt, kernel, norm == "rms", ws)
         _, inverses = interpreter.inverse(centered.variance, EPSILONS, fmt, kernel)
-        v = centered.v.copy()
-        return [
-            interpreter.core(interpreter.normalize(v, inverse, fmt, kernel, ws), fmt, kernel, ws).T.copy()
-            for inverse in inverses
-        ]
+        rms = norm == "rms"
+        normalized = (interpreter.normalize(centered, inverse, fmt, kernel, rms, ws) for inverse in inverses)
+        return [interpreter.core(n, fmt, kernel, ws).T.copy() for n in normalized]
 
 
 def plan_of(x: np.ndarray, name: str, norm: str, model_epsilon: float) -> Plan:
@@ -88,13 +86,13 @@ def closed_forms(x: np.ndarray, name: str, norm: str, model_epsilon: float) -> l
     with quiet():
         rows = numpy_engine.analyse(x, 0, plan, Workspace())
         for (fmt, kernel), stats in zip(plan.results, rows.kernels, strict=True):
-            response = respond(rows.input, stats, EPSILONS, fmt, kernel, 0)
+            response = respond(rows.input, rows.casts[fmt], stats, EPSILONS, fmt, kernel, plan)
             found.append(
                 Closed(
                     statistics=rows,
                     response=response,
-                    E=[row_error(rows.input, stats, response, e, fmt)[i] for i, e in enumerate(EPSILONS)],
-                    F=row_error(rows.input, stats, response, model_epsilon, fmt),
+                    E=[row_error(rows.input, response, e, fmt)[i] for i, e in enumerate(EPSILONS)],
+                    F=row_error(rows.input, response, model_epsilon, fmt),
                     # the final rounding, and half of a subnormal step; 1/std may be infinite where nothing is left
                     rounding=fmt.unit_roundoff * np.where(stats.A > 0, response.scale * np.sqrt(stats.A), 0.0)
                     + fmt.smallest_subnormal / 2,
@@ -207,7 +205,7 @@ def test_scale_error_and_residual_make_up_the_error(name: str, norm: str):
         core = emulate(x, name, kernel, norm)[EPSILONS.index(1e-5)].astype(np.longdouble)
         exact = exact_norm(x, 1e-5, norm)
         with quiet():
-            shared = scale_error(rows, stats, closed.response, 1e-5)[EPSILONS.index(1e-5)]
+            shared = scale_error(rows, closed.response, 1e-5)[EPSILONS.index(1e-5)]
             true = (core * exact).mean(axis=1) / (exact**2).mean(axis=1) - 1
             # rounding of the core adds at most a unit roundoff of its size
             size = closed.rounding[EPSILONS.index(1e-5)] / normalized_scale(rows, 1e-5) + 1e-15
@@ -219,7 +217,7 @@ def test_scale_error_of_constant_rows_is_zero():
     x = np.full((1, 8), 5.0)
     closed = closed_forms(x, "float16", "layer", 1e-5)[0]
     with quiet():
-        shared = scale_error(closed.statistics.input, closed.statistics.kernels[0], closed.response, 1e-5)
+        shared = scale_error(closed.statistics.input, closed.response, 1e-5)
     assert shared[EPSILONS.index(1e-5)][0] == 0
 
 
@@ -235,8 +233,8 @@ def test_prescaled_rows(name: str, k: int):
     with quiet():
         rows = numpy_engine.analyse(x, 0, plan, Workspace())
         for (fmt, kernel), stats in zip(plan.results, rows.kernels, strict=True):
-            response = respond(rows.input, stats, EPSILONS, fmt, kernel, k)
-            F = row_error(rows.input, stats, response, 1e-5, fmt)
+            response = respond(rows.input, rows.casts[fmt], stats, EPSILONS, fmt, kernel, plan)
+            F = row_error(rows.input, response, 1e-5, fmt)
             for i, core in enumerate(emulate(np.ldexp(x, k), name, kernel.name, "layer")):
                 finite = np.isfinite(core).all(axis=1)
                 np.testing.assert_array_equal(response.nonfinite[i], ~finite)

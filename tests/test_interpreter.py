@@ -58,11 +58,11 @@ def emulate(
         _, inverses = interpreter.inverse(centered.variance, epsilons, fmt, kernel)
         core, output, maximum = [], [], []
         for inverse in inverses:
-            n = interpreter.normalize(centered.v, inverse, fmt, kernel, ws)
+            n = interpreter.normalize(centered, inverse, fmt, kernel, rms, ws)
             # the buffers are used again
             core.append(interpreter.core(n, fmt, kernel, ws).copy())
-            output.append(interpreter.output(n, weight, bias, fmt, kernel, ws).copy())
-            maximum.append(interpreter.core_maximum(centered.diff, inverse, fmt, kernel))
+            output.append(interpreter.output(centered, n, inverse, weight, bias, fmt, kernel, rms, ws).copy())
+            maximum.append(interpreter.core_maximum(centered, inverse, fmt, kernel, rms))
         assert equal(carried, kept), "the cast rows are read only"
     return Emulated(
         v=centered.v.copy(),

@@ -48,9 +48,9 @@ def described(descr, shape, order=False):
     return header(f"{{'descr': {descr!r}, 'fortran_order': {order}, 'shape': {shape}, }}")
 
 
-def check(path, x, axis, max_elements, dtype=None):
+def check(path, x, axis, max_elements, **options):
     """Compare blocks and take with numpy."""
-    rows = open_npy(path, axis=axis, dtype=dtype)
+    rows = open_npy(path, axis=axis, **options)
     expected = rows_of(x, axis)
     assert (rows.rows, rows.features) == expected.shape
     assert rows.shape == x.shape
@@ -221,7 +221,7 @@ REFUSED = {
     ),
     "header limit": (
         MAGIC + b"\x02\x00" + (10_001).to_bytes(4, "little") + bytes(20_000),
-        "has a header of 10,001 bytes, limit 10,000; write the dump again",
+        "has a header of 10,001 bytes, limit 10,000 characters; write the dump again",
     ),
     "text": (b"1.0 2.0 3.0\n", "is not a .npy file; save the array with numpy.save"),
     "npz": (zipped(), "is a zip or .npz archive, not a .npy file; save each of its arrays as .npy"),
@@ -252,7 +252,10 @@ REFUSED = {
     "uint16": (saved(np.zeros(3, np.uint16)), "uint16 elements; if they are the bits of bfloat16: --dtype bfloat16"),
     "int16": (saved(np.zeros(3, np.int16)), "int16 elements; if they are the bits of bfloat16: --dtype bfloat16"),
     "int64": (saved(np.zeros(3, np.int64)), "int64 elements; convert to float32 and save again"),
-    "uint8": (saved(np.zeros(3, np.uint8)), "uint8 elements; convert to float32 and save again"),
+    "uint8": (
+        saved(np.zeros(3, np.uint8)),
+        "uint8 elements; if they are the bits of float8: --dtype float8_e4m3fn or --dtype float8_e5m2",
+    ),
     "bool": (saved(np.zeros(3, bool)), "boolean elements (|b1); convert to float32 and save again"),
     "complex": (saved(np.zeros(3, np.complex64)), "complex elements (<c8); convert to float32 and save again"),
     "string": (saved(np.array(["ab"])), "string elements (<U2); convert to float32 and save again"),
@@ -260,17 +263,17 @@ REFUSED = {
     "dates": (saved(np.zeros(2, "M8[ns]")), "date elements (<M8[ns]); convert to float32 and save again"),
     "void 3": (saved(np.zeros(2, "V3")), "elements of type |V3; convert to float32 and save again"),
     "float8": (
-        saved(np.zeros(4, ml_dtypes.float8_e5m2)),
-        "elements of type <f1; convert to float32 and save again",
+        saved(np.zeros(4, ml_dtypes.float8_e4m3fn)),
+        "elements of type <V1; if they are float8: --dtype float8_e4m3fn or --dtype float8_e5m2",
     ),
-    "unknown": (described("<Q", (2,)) + bytes(99), "elements of type <Q; convert to float32 and save again"),
+    "unknown": (described("<Q", (2,)) + bytes(99), "unknown element type '<Q'; convert to float32 and save again"),
     "no type": (
         described("\n\x1b[31m", (2,)),
         "unknown element type '\\n\\x1b[31m'; convert to float32 and save again",
     ),
     "structured": (
         saved(np.zeros(4, [("h", "f4", (64,)), ("id", "i4")])),
-        "structured array (fields h, id); save one field alone as an array",
+        "structured array (fields h, id); audit one of them: --field h",
     ),
     "ragged": (
         saved(np.array([[1], [2, 3]], dtype=object), allow_pickle=True),
@@ -393,7 +396,9 @@ def test_dtype_of_another_size(tmp_path):
 
 def test_unknown_dtype(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3, np.float32))
-    with pytest.raises(LnauditError, match="unknown element type 'int4'; choose from float16, bfloat16, float32"):
+    with pytest.raises(
+        LnauditError, match="unknown element type 'int4'; choose from float16, bfloat16, float32, float64, float8_"
+    ):
         open_npy(tmp_path / "x.npy", dtype="int4")
 
 

@@ -16,7 +16,7 @@ from ..formats import FORMATS, WIDER, Format
 from ..kernels import KERNELS, LADDER, Kernel
 from ..site import ArrayRows, Rows
 from ..summarize import summarize
-from ..summary import Summary
+from ..summary import HALF_RANGE, Summary
 from ..wording import epsilon as epsilon_text
 from ..wording import magnitude, percent, short
 from .window import Choice, candidates, distortion, held, recommend
@@ -24,7 +24,6 @@ from .window import Choice, candidates, distortion, held, recommend
 Array = NDArray[Any]
 ALL_ROWS_BELOW = 1 << 22  # elements: smaller sites are run again in full
 PROOF_ELEMENTS = 1 << 18  # of a larger one
-HALF_RANGE = 0.5
 STEPS_UP = 40  # more than the significands and the 1-2-5 grid can tell apart
 LARGEST_SHIFT = 1100  # powers of two: more than the exponents of float64 in one direction
 # what a power of two can cure: everything that comes of the range

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from ..version import __version__
+from .arguments import BareOptions, SweepOptions
 from .scan import scan
+from .sweep import sweep
 from .synth import SynthCommand, synth
 from .tables import formats, kernels
 
@@ -18,7 +20,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(scan)
+app.command(cls=BareOptions)(scan)
+app.command(cls=SweepOptions)(sweep)
 app.command(cls=SynthCommand)(synth)
 app.command()(formats)
 app.command()(kernels)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 from ..errors import LnauditError
+
+MOST_EPSILONS = 1024
 
 
 def split_list(values: Sequence[str]) -> list[str]:
@@ -31,6 +35,55 @@ def number(text: str, option: str, *, above: bool = False) -> float:
         needed = "> 0" if above else ">= 0"
         raise LnauditError(f"{text!r} is not one number {needed}", f"as in {'0.02' if above else '1e-5'}", option)
     return value
+
+
+def epsilons(text: str | None, points: str | None = None) -> tuple[float, ...] | None:
+    """Return the epsilons of a list such as ``0,1e-12..1e-2``, ascending; None for the default.
+
+    A range includes both ends and one point a decade, or as many points as are asked for, in equal ratios.
+    """
+    if text is None or text == "default":
+        if points is None:
+            return None
+        text = "0,1e-12..1e-2"
+    wanted = None if points is None else _count(points)
+    found: set[float] = set()
+    ranges = 0
+    for part in filter(None, map(str.strip, text.split(","))):
+        low, dots, high = part.partition("..")
+        ends = [number(end, "--eps", above=bool(dots)) for end in ((low, high) if dots else (low,))]
+        if dots:
+            ranges += 1
+            if not ends[0] < ends[1]:
+                raise LnauditError(f"{part!r} is not a range", "the smaller end first, as in 1e-12..1e-2", "--eps")
+            ends = _between(ends[0], ends[1], wanted)
+        found.update(ends)
+    if not found:
+        raise LnauditError("names no epsilon", "as in 0,1e-12..1e-2", "--eps")
+    if wanted is not None and not ranges:
+        raise LnauditError("there is no range to put points into", "as in --eps 1e-12..1e-2", "--points")
+    if len(found) > MOST_EPSILONS:
+        raise LnauditError(f"{len(found)} epsilons, limit {MOST_EPSILONS}", "ask for fewer --points", "--eps")
+    return tuple(sorted(found))
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 2 <= int(text[:6]) <= MOST_EPSILONS and len(text) <= 6):
+        raise LnauditError(f"{text!r} is not a number of points from 2 to {MOST_EPSILONS}", "as in 64", "--points")
+    return int(text)
+
+
+def _between(low: float, high: float, points: int | None) -> list[float]:
+    """Return both ends and what lies between them: low times powers of ten, or points in equal ratios."""
+    if points is None:
+        steps = (Decimal(repr(low)).scaleb(k) for k in range(1, 700))
+        return [low, *map(float, itertools.takewhile(lambda step: step < Decimal(repr(high)), steps)), high]
+    first, last = math.log10(low), math.log10(high)
+    inner = [10.0 ** (first + (last - first) * i / (points - 1)) for i in range(1, points - 1)]
+    short = [float(f"{value:.3g}") for value in inner]
+    # three digits read well; a narrow range needs them all
+    apart = [low, *short, high] == sorted({low, *short, high})
+    return [low, *(short if apart else inner), high]
 
 
 def axes(text: str) -> int | tuple[int, ...]:

@@ -45,7 +45,7 @@ def synth(
     """
     from ..families import parse_family
     from ..readers.files import printable
-    from .scan import write_out
+    from .output import write_out
 
     try:
         spec = parse_family(family)

@@ -18,7 +18,7 @@ def _constant(value: float) -> str:
 def formats() -> None:
     """List the formats with their constants."""
     from ..formats import FORMATS
-    from .scan import write_out
+    from .output import write_out
 
     lines = [f"{'format':10}{'bits':>5}{'unit roundoff':>15}{'smallest':>13}{'normal from':>13}{'max':>11}  also"]
     for fmt in FORMATS.values():
@@ -35,7 +35,7 @@ def kernels(
 ) -> None:
     """List the kernels: by which arithmetic programs compute the norm. With a NAME, explain one."""
     from ..kernels import AXES, KERNELS, get_kernel
-    from .scan import write_out
+    from .output import write_out
 
     if name is None:
         lines = [f"{kernel.name:14}{kernel.stands_for}" for kernel in KERNELS.values()]

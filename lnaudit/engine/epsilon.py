@@ -5,18 +5,19 @@ Nothing here looks at elements: one number a row, kernel and epsilon.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic import Workspace
 from ..double_double import two_product
-from ..formats import FORMATS, Format
-from ..kernels import Kernel
+from ..formats import Format
+from ..kernels import Kernel, Stages
 from . import interpreter
 from .reference import inverse_root
-from .rows import InputStatistics, KernelStatistics
+from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan
 
 Array = NDArray[Any]
 
@@ -27,6 +28,8 @@ class Response:
 
     w: emulated variance + epsilon. inverse: the kernel's own denominator or 1/std. scale: r_hat, its 1/std in units
     of the scaled row, as a sum of two doubles (low only for float64). core_maximum: largest magnitude of the core.
+    D, S, A, v_mean: as in KernelStatistics; of shape (epsilons, rows) where a kernel takes the mean off after the
+    scaling, which makes v_hat depend on epsilon.
     """
 
     w: Array
@@ -34,6 +37,14 @@ class Response:
     scale: Array
     scale_low: Array | float
     core_maximum: Array
+    D: Array
+    S: Array
+    A: Array
+    v_mean: Array
+
+    def only(self, chosen: Array) -> Response:
+        """Return the same of some rows."""
+        return Response(**{f.name: _columns(getattr(self, f.name), chosen) for f in fields(self)})
 
     @property
     def nonfinite(self) -> Array:
@@ -46,13 +57,18 @@ class Response:
         return np.asarray(self.core_maximum == 0)
 
 
+def _columns(values: Any, chosen: Array) -> Any:
+    return values[..., chosen] if isinstance(values, np.ndarray) else values
+
+
 def respond(
     rows: InputStatistics,
+    cast: CastStatistics,
     stats: KernelStatistics,
     epsilons: tuple[float, ...],
     fmt: Format,
     kernel: Kernel,
-    prescale: int,
+    plan: Plan,
 ) -> Response:
     """Emulate what follows the variance, one number a row, for each epsilon as the kernel holds it."""
     at = kernel.stages(fmt)
@@ -61,22 +77,49 @@ def respond(
     scale_low: Array | float = 0.0
     if kernel.inverse != "div":
         scale = held
-    elif fmt is FORMATS["float64"]:
+    elif fmt.precision == 53:
         scale, scale_low = _reciprocal(held)
     else:
         scale = 1.0 / held
-    shift = rows.unit + prescale
-    if shift.any():
-        scale, scale_low = np.ldexp(scale, shift), np.ldexp(scale_low, shift)
-    return Response(
+    ends = interpreter.Ends(
+        diff=stats.diff.astype(at.diff.carrier),
+        mean=stats.mean.astype(at.mean.carrier),
+        h_max=cast.h_max,
+        h_min=cast.h_min,
+    )
+    response = Response(
         w=w.astype(np.float64),
         inverse=inverse,
         scale=scale,
         scale_low=scale_low,
-        core_maximum=interpreter.core_maximum(stats.diff.astype(at.diff.carrier), inverse, fmt, kernel).astype(
-            np.float64
-        ),
+        core_maximum=interpreter.core_maximum(ends, inverse, fmt, kernel, plan.rms).astype(np.float64),
+        D=stats.D,
+        S=stats.S,
+        A=stats.A,
+        v_mean=stats.v_mean,
     )
+    if kernel.shifts(plan.rms):
+        _shift(response, ends, rows, cast, at, plan.prescale)
+    if rows.scaled or plan.prescale:
+        shift = rows.unit + plan.prescale
+        response.scale, response.scale_low = np.ldexp(scale, shift), np.ldexp(scale_low, shift)
+    return response
+
+
+def _shift(
+    response: Response, ends: interpreter.Ends, rows: InputStatistics, cast: CastStatistics, at: Stages, prescale: int
+) -> None:
+    """Set D, S and A of a kernel that takes off the rounded mean * rstd: v_hat = h - that / rstd (design 4).
+
+    With c = h - x and t = mean(x) - mean_hat: D = mean((c + t)^2), S = mean(c v), A = q + 2S + D, in units of the
+    scaled row.
+    """
+    taken = interpreter.shift_of(ends.mean, response.inverse, at, Workspace()).astype(np.float64) / response.scale
+    t = rows.mean - np.ldexp(taken, -(rows.unit + prescale))
+    response.v_mean = cast.shift + t
+    response.D = cast.D + response.v_mean**2
+    response.S = np.broadcast_to(cast.S, response.D.shape)
+    response.A = rows.variance + 2 * response.S + response.D
 
 
 def _reciprocal(den: Array) -> tuple[Array, Array]:
@@ -97,7 +140,6 @@ def _rho(rows: InputStatistics, epsilon: float, prescale: int) -> tuple[Array, A
 
 def row_error(
     rows: InputStatistics,
-    stats: KernelStatistics,
     response: Response,
     against: float,
     fmt: Format,
@@ -112,39 +154,59 @@ def row_error(
     rho, rho_low = _rho(rows, against, prescale)
     q, r = rows.variance, response.scale
     difference = r - rho
-    if fmt is FORMATS["float64"]:
+    if fmt.precision == 53:
         difference += response.scale_low - rho_low
     # difference^2 q + 2 difference r S + r^2 D, in the order of Horner
     squared: Array = difference * q
-    squared += (2 * stats.S) * r
+    squared += (2 * response.S) * r
     squared *= difference
-    squared += r * r * stats.D
-    # nothing is left, whatever the scale; rho^2 alone may overflow
-    squared[:, stats.A == 0] = ((rho * np.sqrt(q)) ** 2)[stats.A == 0]
-    emptied = ~(stats.A >= q / 4)
+    squared += r * r * response.D
+    # the first form cancels when the kernel has emptied the row
+    emptied = np.broadcast_to(~(response.A >= q / 4) | (response.A == 0), r.shape)
     if emptied.any():
-        # the first form cancels when the kernel has emptied the row
-        q, S, A, rho, r = (values[..., emptied] for values in (q, stats.S, stats.A, rho, r))
-        squared[:, emptied] = r**2 * A - 2 * r * rho * (q + S) + rho**2 * q
+        q, S, A, rho, r = (np.broadcast_to(part, r.shape)[emptied] for part in (q, response.S, response.A, rho, r))
+        # where nothing is left the scale does not count; rho^2 alone may overflow
+        squared[emptied] = np.where(A == 0, (rho * np.sqrt(q)) ** 2, r**2 * A - 2 * r * rho * (q + S) + rho**2 * q)
     error = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
     error[response.nonfinite] = np.nan
     return error
 
 
-def scale_error(
-    rows: InputStatistics, stats: KernelStatistics, response: Response, against: float, prescale: int = 0
-) -> Array:
+def cast_error(rows: InputStatistics, cast: CastStatistics, epsilon: float) -> Array:
+    """Return G: the RMS of exact LN of the cast row minus exact LN of the row, both at an epsilon (design 4)."""
+    q, D, S = rows.variance, cast.D, cast.S
+    rho, _ = _rho(rows, epsilon, 0)
+    w = q + 2 * S
+    w += D
+    np.maximum(w, 0.0, out=w)
+    w += np.ldexp(epsilon, -2 * rows.unit) if rows.scaled else epsilon
+    rho_h = 1.0 / np.sqrt(w)
+    rho_h[~np.isfinite(rho_h)] = 0.0
+    difference = rho_h - rho
+    squared = difference * q
+    squared += 2 * S * rho_h
+    squared *= difference
+    squared += rho_h * rho_h * D
+    error = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+    error[D == 0] = 0.0
+    if cast.constant.any():
+        error[cast.constant] = (np.sqrt(q) * rho)[cast.constant]
+    error[~cast.finite] = np.nan
+    return np.asarray(error)
+
+
+def scale_error(rows: InputStatistics, response: Response, against: float, prescale: int = 0) -> Array:
     """Return r_hat (q + S) / (rho q) - 1, the error that all elements of a row share; 0 for q = 0."""
     rho, _ = _rho(rows, against, prescale)
     q = rows.variance
-    ratio = np.where(q > 0, response.scale * (q + stats.S) / (rho * np.where(q > 0, q, 1.0)) - 1.0, 0.0)
+    ratio = np.where(q > 0, response.scale * (q + response.S) / (rho * np.where(q > 0, q, 1.0)) - 1.0, 0.0)
     return np.where(response.nonfinite, np.nan, ratio)
 
 
 def normalized_scale(rows: InputStatistics, epsilon: float, prescale: int = 0) -> Array:
     """Return sqrt(q / (q + epsilon)) of each row: the exact output's RMS, the root of the collapse ratio."""
     rho, _ = _rho(rows, epsilon, prescale)
-    return np.sqrt(rows.variance) * rho
+    return np.asarray(np.sqrt(rows.variance) * rho)
 
 
 def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool, prescale: int = 0) -> tuple[Array, Array]:

@@ -7,17 +7,16 @@ included, runs along contiguous memory. Buffers of the workspace are named by wh
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import Workspace, lane_extremes, lane_sum, round_in_place, rounded
-from ..double_double import two_product
-from ..formats import FORMATS, Format
-from . import interpreter
-from .reference import Reference, center
+from ..arithmetic import Workspace, lane_extremes, lane_sum
+from ..formats import Format
+from . import elements, interpreter
+from .cast import analyse_cast
+from .reference import ExactCore, Reference, center, exact_core
 from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, join
 
 Array = NDArray[Any]
@@ -27,7 +26,7 @@ SUB_BLOCK = 1 << 19
 TURNED_AT_ONCE = 8  # rows that are turned together: more of them evict each other from the first-level cache
 NARROW_ROWS = 16  # fewer rows side by side waste the vector unit; from this width on a row is long enough by itself
 LONG_ROW = 16_384
-STATISTICS = [f.name for f in fields(interpreter.Centered) if f.name != "v"]
+STATISTICS = ("total", "mean", "diff", "square", "square_sum", "raw_variance", "variance")
 
 
 def rows_at_once(features: int, double_double: bool) -> int:
@@ -44,7 +43,7 @@ def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
 
 
 def _needs_double_double(plan: Plan) -> bool:
-    return any(fmt is FORMATS["float64"] for fmt, _ in plan.results)
+    return any(fmt.precision == 53 for fmt, _ in plan.results)
 
 
 def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
@@ -64,24 +63,18 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
     statistics.mean, statistics.variance, statistics.unit = reference.mean, reference.variance, reference.unit
     if reference.variance_low is not None:
         statistics.variance_low = reference.variance_low
-    rho, rho_low = reference.inverse_root(plan.model_epsilon)
-    meant = np.multiply(reference.v, rho, out=ws.array("meant", x.shape, "float64"))
-    meant_low = None
-    if reference.v_low is not None:
-        _, error = two_product(reference.v, rho)
-        meant_low = error + reference.v_low * rho + reference.v * rho_low
+    meant = exact_core(reference, plan.model_epsilon, ws.array("meant", x.shape, "float64"))
 
-    casts: dict[str, CastStatistics] = {}
+    casts: dict[Format, CastStatistics] = {}
     kernels: dict[int, KernelStatistics] = {}
-    shift = reference.unit + plan.prescale
-    for fmt in dict.fromkeys(fmt for fmt, _ in plan.results):
-        h, cast = _cast(x, fmt, statistics, reference, rho, plan, ws)
-        casts[fmt.name] = cast
+    for fmt in dict.fromkeys(kernel.stages(fmt).T for fmt, kernel in plan.results):
+        h, cast = analyse_cast(x, fmt, statistics, reference, plan, ws)
+        casts[fmt] = cast
         h_max, h_min = cast.h_max.astype(fmt.carrier), cast.h_min.astype(fmt.carrier)
-        for i, (other, kernel) in enumerate(plan.results):
-            if other is fmt:
-                centered = interpreter.center(h, h_max, h_min, fmt, kernel, plan.rms, ws)
-                kernels[i] = _kernel(centered, reference, shift, meant, meant_low, i, plan, ws)
+        for i, (audited, kernel) in enumerate(plan.results):
+            if kernel.stages(audited).T is fmt:
+                centered = interpreter.center(h, h_max, h_min, audited, kernel, plan.rms, ws)
+                kernels[i] = _kernel(centered, reference, meant, i, plan, ws)
     return RowStatistics(input=statistics, casts=casts, kernels=[kernels[i] for i in sorted(kernels)])
 
 
@@ -129,160 +122,48 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
     )
 
 
-def cast_rows(x: Array, fmt: Format, prescale: int, ws: Workspace) -> Array:
-    """Round rows to a format once, from the file's own dtype; shape (d, n), in the format's carrier."""
-    if prescale:
-        x = np.ldexp(x.astype(np.float64), prescale)
-    if x.dtype == fmt.carrier and fmt.precision in (24, 53):
-        return x
-    h = ws.array("wide_cast", x.shape, x.dtype.name)
-    np.copyto(h, x)
-    round_in_place(h, fmt, ws)
-    if h.dtype != fmt.carrier:
-        narrow = ws.array("cast", x.shape, fmt.carrier)
-        np.copyto(narrow, h, casting="same_kind")
-        return narrow
-    return h
-
-
-def _cast(
-    x: Array, fmt: Format, rows: InputStatistics, reference: Reference, rho: Array, plan: Plan, ws: Workspace
-) -> tuple[Array, CastStatistics]:
-    h = cast_rows(x, fmt, plan.prescale, ws)
-    # rounding is monotone: the extremes of h are the rounded extremes of x
-    ends = rounded(np.ldexp(np.stack([rows.x_max, rows.x_min]), plan.prescale), fmt).astype(np.float64)
-    finite = np.isfinite(ends[0]) & np.isfinite(ends[1])
-    constant = (ends == 0).all(axis=0) if plan.rms else ends[0] == ends[1]
-    cast = CastStatistics(h_max=ends[0], h_min=ends[1], finite=finite, constant=constant & finite, error=np.zeros(0))
-    cast.overflow = 0 if finite.all() else int(np.isinf(h[:, ~finite]).sum())
-    zeros, cast.subnormal = _count_small(h, fmt, ws)
-    cast.nonzero = x.size - (zeros if h is x or not zeros else int(np.count_nonzero(x == 0)))
-    if h is x:
-        cast.error = np.zeros(len(finite))
-        return h, cast
-    cast.underflow = zeros - (x.size - cast.nonzero)
-    cast.error = _cast_error(h, x, cast, reference, rho, plan, ws)
-    return h, cast
-
-
-def _count_small(h: Array, fmt: Format, ws: Workspace) -> tuple[int, int]:
-    """Count zeros and subnormal numbers; the bits of magnitudes are ordered as the magnitudes are."""
-    integer = f"int{8 * h.itemsize}"
-    smallest_normal = np.array(fmt.smallest_normal, h.dtype).view(integer)
-    bits = ws.array("bits", h.shape, integer)
-    np.bitwise_and(h.view(integer), np.iinfo(integer).max, out=bits)
-    small = int(np.count_nonzero(np.less(bits, smallest_normal, out=ws.array("small", h.shape, "bool"))))
-    zeros = int(np.count_nonzero(bits == 0)) if small else 0
-    return zeros, small - zeros
-
-
-def _cast_error(
-    h: Array, x: Array, cast: CastStatistics, reference: Reference, rho: Array, plan: Plan, ws: Workspace
-) -> Array:
-    """RMS of exact LN of h minus exact LN of x: the closed form of design 4 with v_h - v = c - mean(c), c = h - x."""
-    d = plan.features
-    c = ws.array("wide", x.shape, "float64")
-    shift = plan.prescale + reference.unit
-    if shift.any():
-        np.subtract(np.ldexp(h.astype(np.float64), -shift), np.ldexp(x.astype(np.float64), -reference.unit), out=c)
-    elif h.dtype == x.dtype:
-        # the rounding error of a shorter significand is itself a number of the carrier
-        np.copyto(c, np.subtract(h, x, out=ws.array("step", x.shape, x.dtype.name)))
-    else:
-        np.subtract(h, x, out=c, dtype=np.float64)
-    if not plan.rms:
-        np.subtract(c, lane_sum(c) / d, out=c)
-    product = ws.array("product", x.shape, "float64")
-    D = lane_sum(np.multiply(c, c, out=product)) / d
-    S = lane_sum(np.multiply(c, reference.v, out=product)) / d
-    q = reference.variance
-    epsilon = np.ldexp(plan.model_epsilon, -2 * reference.unit)
-    rho_h = 1.0 / np.sqrt(np.maximum(q + 2 * S + D, 0.0) + epsilon)
-    rho_h = np.where(np.isfinite(rho_h), rho_h, 0.0)
-    difference = rho_h - rho
-    error = np.sqrt(np.maximum(difference**2 * q + 2 * difference * rho_h * S + rho_h**2 * D, 0.0))
-    error = np.where(cast.constant, np.sqrt(q) * rho, error)
-    return np.where(cast.finite, error, np.nan)
-
-
 def _kernel(
-    centered: interpreter.Centered,
-    reference: Reference,
-    shift: Array,
-    meant: Array,
-    meant_low: Array | None,
-    i: int,
-    plan: Plan,
-    ws: Workspace,
+    centered: interpreter.Centered, reference: Reference, meant: ExactCore, i: int, plan: Plan, ws: Workspace
 ) -> KernelStatistics:
     fmt, kernel = plan.results[i]
-    d, n = meant.shape
-    v = ws.array("wide", meant.shape, "float64")
-    np.copyto(v, centered.v)
-    if shift.any():
-        np.ldexp(v, -shift, out=v)
-    product = ws.array("product", meant.shape, "float64")
-    A = lane_sum(np.multiply(v, v, out=product)) / d
-    np.subtract(v, reference.v, out=v)
-    if reference.v_low is not None and fmt is FORMATS["float64"]:
-        np.subtract(v, reference.v_low, out=v)
-    D = lane_sum(np.multiply(v, v, out=product)) / d
-    if fmt is FORMATS["float64"]:
-        S = lane_sum(np.multiply(v, reference.v, out=product)) / d
-    else:
-        # from A = q + 2 S + D, to 1e-16 of the largest of them: far below what these formats resolve
-        S = ((A - reference.variance) - D) / 2
-
-    _, inverse = interpreter.inverse(centered.variance, (plan.epsilon,), fmt, kernel)
-    normalized = interpreter.normalize(centered.v, inverse[0], fmt, kernel, ws)
-    core = interpreter.core(normalized, fmt, kernel, ws)
-    np.copyto(product, core)
-    np.subtract(product, meant, out=product)
-    if meant_low is not None and fmt is FORMATS["float64"]:
-        np.subtract(product, meant_low, out=product)
-    error = np.sqrt(lane_sum(np.multiply(product, product, out=product)) / d)
-    if np.isinf(error).any():
-        error = _huge_error(core, meant, error)
-    failed = ~np.isfinite(interpreter.core_maximum(centered.diff, inverse[0], fmt, kernel))
-    core_nan, core_inf = _count_nonfinite(core, failed)
-    output_nan, output_inf, affine_overflow = core_nan, core_inf, np.zeros(n, bool)
-    if plan.weight is not None or plan.bias is not None:
-        y = interpreter.output(normalized, plan.weight, plan.bias, fmt, kernel, ws)
-        finite = np.isfinite(y)
-        some = np.ones(n, bool) if not finite.all() else np.zeros(n, bool)
-        output_nan, output_inf = _count_nonfinite(y, some)
-        if some.any():
-            defined = np.isfinite(plan.weight if plan.weight is not None else 1.0) & np.isfinite(
-                plan.bias if plan.bias is not None else 0.0
-            )
-            affine_overflow = ~finite[np.broadcast_to(defined, d)].all(axis=0) & ~failed
+    D, S, A, v_mean = _moments(centered.v, reference, fmt, plan, ws)
+    found = elements.run(centered, meant, plan.epsilon, fmt, kernel, plan, ws)
     return KernelStatistics(
         **{name: getattr(centered, name).astype(np.float64) for name in STATISTICS},
         D=D,
         S=S,
         A=A,
-        error=np.where(failed, np.nan, error),
-        core_nan=core_nan,
-        core_inf=core_inf,
-        output_nan=output_nan,
-        output_inf=output_inf,
-        affine_overflow=affine_overflow,
+        error=found.error,
+        core_nan=found.core_nan,
+        core_inf=found.core_inf,
+        output_nan=found.output_nan,
+        output_inf=found.output_inf,
+        affine_overflow=found.affine_overflow,
+        v_mean=v_mean,
+        **elements.at_points(centered, reference, fmt, kernel, plan, ws),
     )
 
 
-def _huge_error(core: Array, meant: Array, error: Array) -> Array:
-    """RMS of core - meant where the squares overflow: scaled by the largest difference of each row."""
-    overflowed = np.isinf(error)
-    difference = core[:, overflowed] - meant[:, overflowed]
-    largest = np.abs(difference).max(axis=0)
-    error[overflowed] = largest * np.sqrt(lane_sum(np.ascontiguousarray((difference / largest) ** 2)) / len(core))
-    return error
-
-
-def _count_nonfinite(values: Array, which: Array) -> tuple[Array, Array]:
-    """Count NaN and Inf elements of the rows that have any."""
-    nan, inf = np.zeros(values.shape[1], np.int64), np.zeros(values.shape[1], np.int64)
-    if which.any():
-        chosen = values[:, which]
-        nan[which], inf[which] = np.isnan(chosen).sum(axis=0), np.isinf(chosen).sum(axis=0)
-    return nan, inf
+def _moments(
+    v_hat: Array, reference: Reference, fmt: Format, plan: Plan, ws: Workspace
+) -> tuple[Array, Array, Array, Array]:
+    """Return mean((v_hat-v)^2), mean((v_hat-v) v), mean(v_hat^2), mean(v_hat), v_hat in units of the scaled row."""
+    d = len(v_hat)
+    v = ws.array("wide", v_hat.shape, "float64")
+    np.copyto(v, v_hat)
+    unscale = reference.unit + plan.prescale
+    if unscale.any():
+        np.ldexp(v, -unscale, out=v)
+    product = ws.array("product", v.shape, "float64")
+    A = lane_sum(np.multiply(v, v, out=product)) / d
+    v_mean = lane_sum(v) / d if plan.points else np.zeros(v.shape[1])
+    np.subtract(v, reference.v, out=v)
+    if reference.v_low is not None and fmt.precision == 53:
+        np.subtract(v, reference.v_low, out=v)
+    D = lane_sum(np.multiply(v, v, out=product)) / d
+    if fmt.precision == 53:
+        S = lane_sum(np.multiply(v, reference.v, out=product)) / d
+    else:
+        # from A = q + 2 S + D, to 1e-16 of the largest of them: far below what these formats resolve
+        S = ((A - reference.variance) - D) / 2
+    return D, S, A, v_mean

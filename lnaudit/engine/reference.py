@@ -40,6 +40,30 @@ class Reference:
         return inverse_root(self.variance, low, self.unit, epsilon)
 
 
+@dataclass(kw_only=True)
+class ExactCore:
+    """The exact core of rows, shape (d, n), with low parts in double-double."""
+
+    high: Array
+    low: Array | None = None
+
+    def subtract_from(self, core: Array, *, precise: bool) -> None:
+        """Subtract it from a float64 array where that stands, the low parts too if `precise`."""
+        np.subtract(core, self.high, out=core)
+        if self.low is not None and precise:
+            np.subtract(core, self.low, out=core)
+
+
+def exact_core(reference: Reference, epsilon: float, out: Array) -> ExactCore:
+    """Return v / sqrt(q + epsilon); `out` is memory for it, of the shape of the rows."""
+    rho, rho_low = reference.inverse_root(epsilon)
+    high = np.multiply(reference.v, rho, out=out)
+    if reference.v_low is None:
+        return ExactCore(high=high)
+    _, error = two_product(reference.v, rho)
+    return ExactCore(high=high, low=error + reference.v_low * rho + reference.v * rho_low)
+
+
 def inverse_root(variance: Array, variance_low: Array, unit: Array, epsilon: float) -> tuple[Array, Array]:
     """Return rho = 1/sqrt(q + epsilon * 4^-unit) as a sum of two doubles; 0 where both are 0, for u = 0 there."""
     scaled = np.ldexp(epsilon, -2 * unit)

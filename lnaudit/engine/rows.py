@@ -7,8 +7,8 @@ own units unless said otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,10 @@ class Plan:
         Euclidean norm of the upstream gradient of a row.
     compare_epsilon : float, optional
         Another program's epsilon, whose output is compared with the model's.
+    points : tuple of float
+        Epsilons at each of which the rows are judged as if it were the model's own.
+    by_elements : bool
+        The row error at the points is taken element by element with the output rounding, not by the closed form.
     """
 
     results: tuple[tuple[Format, Kernel], ...]
@@ -67,6 +71,19 @@ class Plan:
     prescale: int = 0
     loss_scale: float = 1.0
     compare_epsilon: float | None = None
+    points: tuple[float, ...] = ()
+    by_elements: bool = False
+
+    def at(self, epsilon: float) -> Plan:
+        """Return the plan of a point: the same emulations with that epsilon for the model's."""
+        return replace(self, model_epsilon=epsilon, epsilon=epsilon, epsilons=(), points=())
+
+    @property
+    def defined(self) -> Array:
+        """Which elements of an output have a finite weight and bias; shape (features,) or ()."""
+        return np.isfinite(self.weight if self.weight is not None else 1.0) & np.isfinite(
+            self.bias if self.bias is not None else 0.0
+        )
 
     @property
     def rms(self) -> bool:
@@ -113,6 +130,11 @@ class InputStatistics:
     first_nan_row: int = -1
     first_nonfinite_row: int = -1
 
+    @property
+    def scaled(self) -> bool:
+        """Whether the reference scaled any row."""
+        return bool(self.unit.any())
+
     def __post_init__(self) -> None:
         # 1/sqrt(q + epsilon) by (epsilon, prescale): every emulation of these rows asks for the same few
         self.roots: dict[tuple[float, int], tuple[Array, Array]] = {}
@@ -122,15 +144,19 @@ class InputStatistics:
 class CastStatistics:
     """The rows after the cast to a format.
 
-    h_max, h_min: extremes of the cast row. finite; constant (RMSNorm: all zero). error: RMS of exact LN of the cast
-    row minus exact LN of the row, both at the model's epsilon, NaN where the cast is not finite. overflow, underflow,
-    subnormal: elements; nonzero: elements of the file that are not 0.
+    h_max, h_min: extremes of the cast row. finite; constant (RMSNorm: all zero). shift, D, S: mean(c) of what the cast
+    adds, c = h - x (0 for RMSNorm), mean((v_h-v)^2) and mean((v_h-v) v), in units of the scaled row. error: RMS of
+    exact LN of the cast row minus exact LN of the row, both at the model's epsilon, NaN where the cast is not finite.
+    overflow, underflow, subnormal: elements; nonzero: elements of the file that are not 0.
     """
 
     h_max: Array
     h_min: Array
     finite: Array
     constant: Array
+    shift: Array
+    D: Array
+    S: Array
     error: Array
     overflow: int = 0
     underflow: int = 0
@@ -146,7 +172,9 @@ class KernelStatistics:
     variance: before and after the clamp. D, S, A: mean((v_hat-v)^2), mean((v_hat-v) v), mean(v_hat^2), v_hat in units
     of the scaled row. error: RMS of core - exact core at the model's epsilon, element by element with the output
     rounding. core_nan, core_inf, output_nan, output_inf: elements of core and of weight*core + bias. affine_overflow:
-    an output is not finite though the core and its parameters are.
+    an output is not finite though the core and its parameters are. v_mean: mean(v_hat) in units of the scaled row, 0
+    if there are no points. The others have shape (n, points): the affine overflow at each point, and if it is run by
+    elements (else (n, 0)), the row error there, the sum of its core and of the squares.
     """
 
     total: Array
@@ -165,15 +193,31 @@ class KernelStatistics:
     output_nan: Array
     output_inf: Array
     affine_overflow: Array
+    v_mean: Array
+    point_overflow: Array
+    point_error: Array
+    point_sum: Array
+    point_square: Array
 
 
 @dataclass(kw_only=True)
 class RowStatistics:
-    """All statistics of some rows."""
+    """All statistics of some rows; casts: by the format that a kernel casts to."""
 
     input: InputStatistics
-    casts: dict[str, CastStatistics] = field(default_factory=dict)
+    casts: dict[Format, CastStatistics] = field(default_factory=dict)
     kernels: list[KernelStatistics] = field(default_factory=list)
+
+
+def pick(statistics: T, chosen: Array) -> T:
+    """Return the same statistics of some rows."""
+    values: dict[str, Any] = {f.name: getattr(statistics, f.name) for f in fields(statistics)}
+    values = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    picked = type(statistics)(**values)
+    if isinstance(statistics, InputStatistics):
+        known = {key: (root[chosen], low[chosen]) for key, (root, low) in statistics.roots.items()}
+        cast(InputStatistics, picked).roots.update(known)
+    return picked
 
 
 def _join(parts: list[T]) -> T:

@@ -57,4 +57,5 @@ def site_of(spec: FamilySpec, epsilon: float, *, norm: str = "layer", epsilon_so
         norm=norm,
         epsilon=epsilon,
         epsilon_source=epsilon_source,
+        family=spec.family.name,
     )

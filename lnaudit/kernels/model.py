@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from ..errors import LnauditError
 from ..formats import FORMATS, Format, wider
 
 DTYPES = ("T", "float32", "float64")
@@ -15,22 +16,28 @@ AXES: dict[str, tuple[str, ...]] = {
     "mean": DTYPES,
     "diff": DTYPES,
     "square": DTYPES,
-    "variance": ("two_pass", "one_pass", *DTYPES),
+    "variance": ("two_pass", "one_pass", "welford", *DTYPES),
     "rstd": DTYPES,
     "normalized": DTYPES,
     "affine": DTYPES,
     "output": DTYPES,
     "reduction": ("tree", "serial"),
-    "epsilon": ("T", "wide", "float32", "float64"),
-    "inverse": ("div", "recip_sqrt", "rsqrt"),
+    "mean_scale": ("divide", "reciprocal", "terms"),
     "clamp_negative": ("none", "zero", "zero-nan"),
+    "epsilon": ("T", "wide", "float32", "float64"),
+    "epsilon_place": ("inside", "outside", "none"),
+    "inverse": ("div", "recip_sqrt", "rsqrt"),
+    "apply": ("div", "sub_mul", "scale_shift", "folded", "gamma_rstd_first", "gamma_center_first"),
+    "fma": ("off", "stats", "apply", "all"),
+    "flush_subnormals": ("none", "float32", "T", "all"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """The formats that the stages of a kernel round to, for one audited format."""
+    """The formats that the stages of a kernel round to, for one audited format; T is that of the cast."""
 
+    T: Format
     sum: Format
     square_sum: Format
     mean: Format
@@ -59,16 +66,35 @@ class Kernel:
     sum, square_sum, mean, diff, square, variance, rstd, normalized, affine, output : str
         Stage dtypes; `variance` is also that of variance + epsilon, `rstd` that of the square root.
     algorithm : str
-        "two_pass", or "one_pass": E[x^2] - E[x]^2.
+        "two_pass"; "one_pass": E[x^2] - E[x]^2; "welford": one running mean and sum of squares from left to right,
+        whatever `reduction` says. RMSNorm has the mean of the squares only.
     reduction : str
         "tree" (halves) or "serial" (left to right).
+    mean_scale : str
+        How a sum becomes a mean: "divide" by d; "reciprocal": times 1/d; "terms": each term times 1/d, then summed.
+    clamp_negative : str
+        Applied to the rounded variance: "none", "zero", or "zero-nan" (a NaN becomes 0 too).
     epsilon : str
         The dtype that holds epsilon, rounded once from the value given. Here "float32" is float32 for every T (a
         float attribute of a double model), "wide" is float32 or T if T is wider.
+    epsilon_place : str
+        "inside" the root, "outside" (added to the root), or "none".
     inverse : str
-        "div": v / sqrt(w). "recip_sqrt": v * (1/sqrt(w)), root and reciprocal both rounded. "rsqrt": rounded once.
-    clamp_negative : str
-        Applied to the rounded variance: "none", "zero", or "zero-nan" (a NaN becomes 0 too).
+        "div": v / sqrt(w). "recip_sqrt": times 1/sqrt(w), root and reciprocal both rounded. "rsqrt": rounded once.
+    apply : str
+        "div": v / den. "sub_mul": v * rstd. "scale_shift": x * rstd + (-(mean * rstd)). "folded": x * (rstd * weight)
+        + (bias - mean * (rstd * weight)). "gamma_rstd_first": (weight * rstd) * v. "gamma_center_first":
+        (weight * v) * rstd. Empty: what goes with `inverse`.
+    fma : str
+        Where a product is added without being rounded: "stats" (running sums of squares), "apply" (scale, shift,
+        weight and bias), "all", or "off".
+    flush_subnormals : str
+        The dtypes in which subnormal numbers are read and written as zero: "none", "float32", "T", "all".
+
+    Raises
+    ------
+    LnauditError
+        If two axes contradict each other.
     """
 
     name: str
@@ -82,13 +108,72 @@ class Kernel:
     variance: str = "T"
     algorithm: str = "two_pass"
     reduction: str = "tree"
+    mean_scale: str = "divide"
+    clamp_negative: str = "none"
     epsilon: str = "T"
+    epsilon_place: str = "inside"
     rstd: str = "T"
     inverse: str = "div"
+    apply: str = ""
     normalized: str = "T"
     affine: str = "T"
     output: str = "T"
-    clamp_negative: str = "none"
+    fma: str = "off"
+    flush_subnormals: str = "none"
+
+    def __post_init__(self) -> None:
+        for clash, what, remedy in (
+            (
+                self.apply == "div" and self.inverse != "div",
+                f"apply=div divides by the root, inverse={self.inverse} gives 1/std",
+                "use inverse=div",
+            ),
+            (
+                self.inverse == "div" and self.apply not in ("", "div"),
+                f"apply={self.apply} multiplies by 1/std, inverse=div divides by the root",
+                "use inverse=recip_sqrt or inverse=rsqrt",
+            ),
+            (
+                self.inverse == "rsqrt" and self.epsilon_place == "outside",
+                "epsilon_place=outside adds epsilon to the root, which inverse=rsqrt never has",
+                "use inverse=recip_sqrt or inverse=div",
+            ),
+            (
+                self.fuses_statistics and self.reduction == "tree" and self.algorithm != "welford",
+                f"fma={self.fma} adds products to a running sum, reduction=tree has none",
+                "use reduction=serial, or fma=apply",
+            ),
+            (
+                self.mean_scale == "terms" and self.algorithm == "welford",
+                "mean_scale=terms scales what is summed, variance=welford sums no terms",
+                "use mean_scale=divide or reciprocal",
+            ),
+        ):
+            if clash:
+                raise LnauditError(f"{self.name}: {what}", remedy, "--kernel")
+
+    @property
+    def association(self) -> str:
+        """The value of `apply`, its default filled in."""
+        return self.apply or ("div" if self.inverse == "div" else "sub_mul")
+
+    @property
+    def fuses_statistics(self) -> bool:
+        """Whether products are added to running sums without being rounded."""
+        return self.fma in ("stats", "all")
+
+    @property
+    def fuses_apply(self) -> bool:
+        """Whether shift and bias are added to products that were not rounded."""
+        return self.fma in ("apply", "all")
+
+    def shifts(self, rms: bool) -> bool:
+        """Whether the mean is taken off after the scaling: x * rstd + shift (never in RMSNorm, which has no mean)."""
+        return not rms and self.association in ("scale_shift", "folded")
+
+    def has_closed_form(self, rms: bool) -> bool:
+        """Whether the row error follows from row statistics: not where each product is rounded before the shift."""
+        return self.fuses_apply or not self.shifts(rms)
 
     def stages(self, fmt: Format) -> Stages:
         """Return the formats that the stages round to when the audited format is `fmt`."""
@@ -97,7 +182,12 @@ class Kernel:
 
 @cache
 def _stages(kernel: Kernel, fmt: Format) -> Stages:
+    def on_hardware(stage: Format) -> Format:
+        flushed = {"all": True, "float32": stage.precision == 24, "T": stage is fmt}
+        return stage.flushing if flushed.get(kernel.flush_subnormals) else stage
+
     at_least = {"T": fmt, "float32": wider(FORMATS["float32"], fmt), "float64": FORMATS["float64"]}
-    names = [field for field in Stages.__dataclass_fields__ if field != "epsilon"]
+    names = [field for field in Stages.__dataclass_fields__ if field not in ("T", "epsilon")]
     epsilon = {"T": fmt, "wide": at_least["float32"]}.get(kernel.epsilon) or FORMATS[kernel.epsilon]
-    return Stages(epsilon=epsilon, **{name: at_least[getattr(kernel, name)] for name in names})
+    stages = {name: at_least[getattr(kernel, name)] for name in names}
+    return Stages(**{name: on_hardware(stage) for name, stage in {"T": fmt, "epsilon": epsilon, **stages}.items()})

@@ -15,6 +15,7 @@ from .manifest import MANIFEST, read_manifest
 from .paths import enumerated, expand, is_pattern, list_folder, unique_names
 from .sites import SiteFile, SiteOptions, open_site
 
+STDIN = "-"
 _SUFFIXES = ", ".join(READERS)
 
 
@@ -49,7 +50,7 @@ class Found:
 
 
 def find_sites(paths: Sequence[str], options: SiteOptions) -> Found:
-    """Find the sites of files, patterns and folders without opening them.
+    """Find the sites of files, patterns and folders without opening them; `-` is standard input.
 
     A file that is reached twice is audited once, as it was reached first.
 
@@ -63,7 +64,10 @@ def find_sites(paths: Sequence[str], options: SiteOptions) -> Found:
             open_file(path, printable(f"{option} {path}")).close()
     search = _Search()
     for given in dict.fromkeys(paths):
-        search.follow(given)
+        if given == STDIN:
+            search.stdin(options.stdin_name)
+        else:
+            search.follow(given)
     files = [item for item in search.items if isinstance(item, SiteFile)]
     names = iter(unique_names([(_folders(file.folder), file.name) for file in files]))
     items = (replace(item, name=next(names)) if isinstance(item, SiteFile) else item for item in search.items)
@@ -105,6 +109,12 @@ class _Search:
                 self._failed(shown, f"matches no folder and no {_SUFFIXES} file; nothing to audit")
             for match in matches:
                 self.follow(match)
+
+    def stdin(self, name: str) -> None:
+        """Take standard input for a file of that name."""
+        shown = name.replace(os.sep, "/")
+        pure = PurePosixPath(shown)
+        self.items.append(SiteFile(source=shown, path=shown, name=pure.stem, folder=str(pure.parent), stdin=True))
 
     def _beside_manifest(self, path: str) -> None:
         """Note that a manifest does not govern a file that was named itself."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import stat
+import weakref
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
@@ -25,6 +27,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def shortened(text: str) -> str:
+    """Return the text printable and short enough for a line."""
+    shown = printable(text)
+    return shown if len(shown) <= 120 else f"{shown[:117]}..."
+
+
 def failure(error: OSError | ValueError) -> str:
     """Say in half a sentence why a path could not be used."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -36,7 +44,19 @@ def failure(error: OSError | ValueError) -> str:
     return "is not a file name"
 
 
-def open_file(path: Path, source: str) -> FileIO:
+class Spool:
+    """A temporary file without a name, gone with its last reader; for one thread: its readers share a position."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+    def open(self) -> FileIO:
+        """Open it for reading."""
+        return FileIO(os.dup(self._descriptor))
+
+
+def open_file(path: Path | Spool, source: str) -> FileIO:
     """Open a regular file, unbuffered; pipes and devices are refused before they can block.
 
     Raises
@@ -44,6 +64,8 @@ def open_file(path: Path, source: str) -> FileIO:
     LnauditError
         If it is missing, unreadable, or no regular file.
     """
+    if isinstance(path, Spool):
+        return path.open()
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISREG(mode):
@@ -74,49 +96,54 @@ def read_at(file: FileIO, offset: int, buffer: memoryview) -> None:
         raise LnauditError(failure(error)) from None
 
 
-def read_box(file: FileIO, offset: int, box: Sequence[tuple[int, int, int]], out: NDArray[Any]) -> None:
-    """Read a rectangular piece of an array that lies in C order in a file.
+def read_box(file: FileIO, offset: int, axes: Sequence[tuple[int, int]], out: NDArray[Any]) -> None:
+    """Read elements that lie at fixed distances in a file.
 
     Parameters
     ----------
     file : FileIO
         Open for reading.
     offset : int
-        Where the array starts, in bytes.
-    box : sequence of (size, first, last)
-        For each axis, slowest first: its size and the half-open range that is wanted.
+        Where the first one is, in bytes.
+    axes : sequence of (pitch, count)
+        Slowest first: bytes from one to the next, and how many.
     out : ndarray
-        One-dimensional, contiguous, with as many elements as the box; filled in C order.
+        One-dimensional, contiguous, with as many elements; filled in this order.
     """
-    axes = [(1, 0, 1), (1, 0, 1)]
-    for size, first, last in box:
-        above, lo, hi = axes[-1]
-        if (first, last) == (0, size):
-            axes[-1] = above * size, lo * size, hi * size
-        elif hi - lo == 1:
-            axes[-1] = above * size, lo * size + first, lo * size + last
-        else:
-            axes.append((size, first, last))
-    # what is left: spans of `width` elements, `count` of them at a fixed pitch, and axes around these
-    *outer, (size, first, last), (pitch, start, stop) = axes
-    count, width = last - first, stop - start
-    view = out.data.cast("B")
     item = out.itemsize
-    together = max(1, min(count, _SCRATCH // (pitch * item))) if pitch * item <= NEAR else 1
-    scratch = np.empty(together * pitch if together > 1 else 0, out.dtype)
-    done = 0
-    for index in itertools.product(*(range(lo, hi) for _, lo, hi in outer)):
-        row = 0
-        for i, (n, _, _) in zip(index, outer, strict=True):
-            row = row * n + i
-        row = row * size + first
-        for i in range(0, count, together):
-            n = min(together, count - i)
-            at = offset + ((row + i) * pitch + start) * item
-            if n == 1:
-                read_at(file, at, view[done * item : (done + width) * item])
-            else:
-                used = (n - 1) * pitch + width
-                read_at(file, at, scratch[:used].data.cast("B"))
-                out[done : done + n * width].reshape(n, width)[:] = scratch[: n * pitch].reshape(n, pitch)[:, :width]
-            done += n * width
+    merged = _merged([*axes, (1, item)])
+    apart = next(i for i, (pitch, _) in enumerate(merged) if pitch <= NEAR)
+    outer, close = merged[:apart], merged[apart:]
+    size = math.prod(n for _, n in close) // item
+    for i, index in enumerate(itertools.product(*(range(n) for _, n in outer))):
+        first = offset + sum(k * pitch for k, (pitch, _) in zip(index, outer, strict=True))
+        piece = out[i * size : (i + 1) * size]
+        if len(close) == 1:
+            read_at(file, first, piece.data.cast("B"))
+        else:
+            _read_through(file, first, close, piece)
+
+
+def _read_through(file: FileIO, offset: int, axes: Sequence[tuple[int, int]], out: NDArray[Any]) -> None:
+    """Read spans that lie close together, with the gaps between them; the last axis is that of the bytes of a span."""
+    (pitch, count), *rest = axes
+    extent = 1 + sum(distance * (n - 1) for distance, n in rest)
+    together = max(1, min(count, _SCRATCH // pitch))
+    scratch = np.empty((together - 1) * pitch + extent, np.uint8)
+    strides = [*(distance for distance, _ in axes[:-1]), out.itemsize]
+    wanted = out.reshape(count, *(n for _, n in rest[:-1]), rest[-1][1] // out.itemsize)
+    for i in range(0, count, together):
+        part = wanted[i : i + together]
+        read_at(file, offset + i * pitch, scratch[: (len(part) - 1) * pitch + extent].data)
+        part[:] = np.ndarray(part.shape, out.dtype, scratch, 0, strides)
+
+
+def _merged(axes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Leave out axes of one, and make one of two where the one continues the other; the last has pitch 1."""
+    merged: list[tuple[int, int]] = []
+    for pitch, count in axes:
+        if merged and merged[-1][0] == pitch * count:
+            merged[-1] = pitch, merged[-1][1] * count
+        elif count > 1 or pitch == 1:
+            merged.append((pitch, count))
+    return merged

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..errors import LnauditError
 from ..site import Array, Rows, cut, normalize_axes
-from .elements import element_dtype
-from .files import NEAR, open_file, printable, read_box
-from .npy_header import NpyHeader, read_header
+from .elements import element_dtype, parameter_dtype
+from .files import NEAR, Spool, open_file, printable, read_box, shortened
+from .npy_header import Layout, read_header
 
 # A strip of a layout whose rows are scattered over the file holds this many blocks: spans four times as long for
 # four times the memory.
@@ -25,17 +25,26 @@ _STRIP_BLOCKS = 4
 _TAKE_ELEMENTS = 1 << 20
 
 
-def open_npy(path: Path, *, axis: int | tuple[int, ...] = -1, dtype: str | None = None, source: str = "") -> NpyRows:
+def open_npy(
+    path: Path | Spool,
+    *,
+    axis: int | tuple[int, ...] = -1,
+    dtype: str | None = None,
+    field: str | None = None,
+    source: str = "",
+) -> NpyRows:
     """Open a .npy file; only its header is read.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Spool
         The file.
     axis : int or tuple of int
-        The reduced axes.
+        The reduced axes; those of a field come after those of the array.
     dtype : str, optional
         Format of the elements, whatever the header says; it must have their size.
+    field : str, optional
+        The field of a structured array that is read, as if the file held it alone.
     source : str
         What error messages call the file.
 
@@ -48,9 +57,12 @@ def open_npy(path: Path, *, axis: int | tuple[int, ...] = -1, dtype: str | None 
     try:
         with open_file(path, "") as file:
             header = read_header(file)
-        found, note = element_dtype(header, dtype)
-        one_row = "one-dimensional: read as one row" if len(header.shape) == 1 else ""
-        return NpyRows(path, header, axis, found, tuple(filter(None, (note, one_row))), source)
+        layout = header.layout(field)
+        found, note = element_dtype(layout.element, dtype)
+        chosen = "" if field is None else f"field {shortened(field)} of a structured array"
+        one_row = "one-dimensional: read as one row" if len(layout.shape) == 1 else ""
+        notes = tuple(filter(None, (chosen, note, one_row)))
+        return NpyRows(path, layout, axis, found, notes, source, header.unread_bytes)
     except LnauditError as error:
         raise LnauditError(error.what, error.remedy, source) from None
 
@@ -69,7 +81,7 @@ def load_parameter(
     source : str
         What error messages call it.
     dtype : str, optional
-        Format of the elements where the file holds integers or bytes.
+        Format of the elements where the file does not say what they are.
 
     Returns
     -------
@@ -84,11 +96,14 @@ def load_parameter(
     try:
         with open_file(path, "") as file:
             header = read_header(file)
-        size = math.prod(features_shape)
-        if header.shape not in (features_shape, (size,)):
-            raise LnauditError(f"shape {header.shape} does not fit the reduced axes, shape {features_shape}")
-        found, _ = element_dtype(header, None if header.kind in ("f", "bfloat16") else dtype)
-        rows = NpyRows(path, header, tuple(range(len(header.shape))), found, (), "")
+        if header.record.structured:
+            raise LnauditError(header.record.described, "save one field alone as an array")
+        if header.shape not in (features_shape, (math.prod(features_shape),)):
+            shape = shortened(str(header.shape))
+            raise LnauditError(f"shape {shape} does not fit the reduced axes, shape {features_shape}")
+        layout = header.layout()
+        found = parameter_dtype(layout.element, dtype)
+        rows = NpyRows(path, layout, tuple(range(len(header.shape))), found)
         return np.asarray(rows.take(np.zeros(1, np.intp))[0], dtype=np.float64)
     except LnauditError as error:
         raise LnauditError(error.what, error.remedy, printable(source)) from None
@@ -102,40 +117,42 @@ class NpyRows(Rows):
 
     def __init__(
         self,
-        path: Path,
-        header: NpyHeader,
+        path: Path | Spool,
+        layout: Layout,
         axis: int | tuple[int, ...],
         dtype: np.dtype[Any],
-        notes: tuple[str, ...],
-        source: str,
+        notes: tuple[str, ...] = (),
+        source: str = "",
+        unread_bytes: int = 0,
     ) -> None:
-        self.shape = header.shape
+        self.shape = layout.shape
         self.dtype = dtype
         self.axis, self.axes = axis, normalize_axes(axis, len(self.shape))
         self.notes = notes
-        self.unread_bytes = header.unread_bytes
+        self.unread_bytes = unread_bytes
         self._path = path
-        self._header = header
+        self._layout = layout
         self._source = source
-        # neighbouring axes of one kind count as one; in Fortran order their elements are not in C order, so not there
+        # neighbouring axes of one kind count as one where the second continues the first
         sizes: list[int] = []
+        strides: list[int] = []
         reduced: list[bool] = []
-        for a, size in enumerate(self.shape):
-            if reduced and reduced[-1] == (a in self.axes) and not header.fortran_order:
+        for a, (size, stride) in enumerate(zip(layout.shape, layout.strides, strict=True)):
+            if reduced and reduced[-1] == (a in self.axes) and strides[-1] == size * stride:
                 sizes[-1] *= size
+                strides[-1] = stride
             else:
                 sizes.append(size)
+                strides.append(stride)
                 reduced.append(a in self.axes)
-        self._sizes = sizes
+        self._sizes, self._strides = sizes, strides
         self._row_axes = [a for a, r in enumerate(reduced) if not r]
         self._reduced_axes = [a for a, r in enumerate(reduced) if r]
-        self._slowest_first = list(range(len(sizes)))
-        if header.fortran_order:
-            self._slowest_first.reverse()
+        self._slowest_first = sorted(range(len(sizes)), key=lambda a: -strides[a])
 
     def along(self, axis: int) -> NpyRows:
         """Return the rows of the same file along another axis."""
-        return NpyRows(self._path, self._header, axis, self.dtype, self.notes, self._source)
+        return NpyRows(self._path, self._layout, axis, self.dtype, self.notes, self._source, self.unread_bytes)
 
     def blocks(self, max_elements: int) -> Iterator[tuple[int, Array]]:
         """Yield blocks of at most `max_elements` elements, at least one row.
@@ -177,9 +194,7 @@ class NpyRows(Rows):
         """Cut the positions of ascending rows where the next row is far away in the file or memory would run out."""
         near, most = 1, max(1, _TAKE_ELEMENTS // self.features)
         if self._row_axes:
-            faster = self._slowest_first[self._slowest_first.index(self._row_axes[-1]) + 1 :]
-            step = math.prod(self._sizes[a] for a in faster) * self.dtype.itemsize
-            near = max(1, NEAR // step)
+            near = max(1, NEAR // self._strides[self._row_axes[-1]])
         i = 0
         for j in range(1, len(inner)):
             if outer[j] != outer[i] or inner[j] - inner[j - 1] > near or inner[j] - inner[i] >= most:
@@ -193,16 +208,16 @@ class NpyRows(Rows):
         ranges = [(0, size) for size in self._sizes]
         for a, bounds in zip(self._row_axes, box, strict=True):
             ranges[a] = bounds
-        stored = [(self._sizes[a], *ranges[a]) for a in self._slowest_first]
-        lengths = [last - first for _, first, last in stored]
+        lengths = [last - first for first, last in ranges]
+        start = self._layout.offset + sum(r[0] * stride for r, stride in zip(ranges, self._strides, strict=True))
         raw = np.empty(math.prod(lengths), f"u{self.dtype.itemsize}")
         try:
-            read_box(file, self._header.offset, stored, raw)
+            read_box(file, start, [(self._strides[a], lengths[a]) for a in self._slowest_first], raw)
         except LnauditError as error:
             raise LnauditError(error.what, error.remedy, self._source) from None
-        if self._header.swapped:
+        if self._layout.element.swapped:
             raw.byteswap(inplace=True)
-        x = raw.view(self.dtype).reshape(lengths)
+        x = raw.view(self.dtype).reshape([lengths[a] for a in self._slowest_first])
         return x.transpose([self._slowest_first.index(a) for a in (*self._row_axes, *self._reduced_axes)])
 
 

@@ -6,24 +6,44 @@ import ast
 import math
 import os
 import re
-import sys
 import warnings
 from dataclasses import dataclass
 from io import FileIO
 from typing import Any
 
 from ..errors import LnauditError
-from .files import printable, read_at
+from .elements import Element
+from .fields import MOST_DIMENSIONS, Record, c_strides, is_shape, parse_record
+from .files import read_at, shortened
 
 MAGIC = b"\x93NUMPY"
-# numpy's own limit for a header that ast.literal_eval may see
+# numpy's own limit, in characters, for a header that ast.literal_eval may see
 _HEADER_LIMIT = 10_000
 _KEYS = {"descr", "fortran_order", "shape"}
-_ELEMENT = re.compile(r"([<>=|]?)([a-zA-Z?])(\d*)(?:\[.*\])?")
-# what some writers say instead of <V2
-_BFLOAT16_NAMES = ("bfloat16", "<g2")
+# Python 2 wrote long integers as 184L
+_LONG = re.compile(r"(?<=[0-9])L(?=[,)])")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where the elements of an array lie in a file: (i, j, ...) at offset + i * strides[0] + j * strides[1] + ...
+
+    Attributes
+    ----------
+    element : Element
+        What they are.
+    shape, strides : tuple of int
+        Sizes, all at least 1; bytes.
+    offset : int
+        Bytes.
+    """
+
+    element: Element
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,30 +52,47 @@ class NpyHeader:
 
     Attributes
     ----------
-    descr : str
-        The element type as written, printable.
-    kind, itemsize : str, int
-        numpy's letter for the kind of element ("f", "i", "u", "V", ...; "bfloat16" where the file says so), its bytes.
-    swapped : bool
-        The elements are in the other byte order than this machine's.
+    record : Record
+        What it is an array of.
     fortran_order : bool
         The first axis is the fastest.
     shape : tuple of int
-        All at least 1.
+        Without the shapes of fields.
     offset : int
         Where the array starts, in bytes.
     unread_bytes : int
         Bytes after the array.
     """
 
-    descr: str
-    kind: str
-    itemsize: int
-    swapped: bool
+    record: Record
     fortran_order: bool
     shape: tuple[int, ...]
     offset: int
     unread_bytes: int
+
+    def layout(self, name: str | None = None) -> Layout:
+        """Return where the elements of a field lie, or those of an array without fields.
+
+        Raises
+        ------
+        LnauditError
+            If there is no such field, or nothing in it.
+        """
+        field = self.record.field(name)
+        strides = c_strides(self.shape[::-1] if self.fortran_order else self.shape, self.record.itemsize)
+        shape = self.shape + field.shape
+        if not shape:
+            raise LnauditError("holds a single number (0 dimensions)", "save the whole array")
+        if 0 in shape:
+            raise LnauditError(f"is empty: shape {shortened(str(shape))}", "nothing to audit")
+        if len(shape) > MOST_DIMENSIONS:
+            raise LnauditError(f"has {len(shape)} dimensions", f"numpy has up to {MOST_DIMENSIONS}")
+        return Layout(
+            element=field.element,
+            shape=shape,
+            strides=(strides[::-1] if self.fortran_order else strides) + field.strides,
+            offset=self.offset + field.offset,
+        )
 
 
 def read_header(file: FileIO) -> NpyHeader:
@@ -68,32 +105,24 @@ def read_header(file: FileIO) -> NpyHeader:
         header promises.
     """
     length = os.fstat(file.fileno()).st_size
-    fields, offset = _fields(file, length)
-    shape, fortran_order = fields["shape"], fields["fortran_order"]
-    kind, itemsize, order = _element(fields["descr"])
-    if not shape:
-        raise LnauditError("holds a single number (0 dimensions)", "save the whole array")
-    if 0 in shape:
-        raise LnauditError(f"is empty: shape {shape}", "nothing to audit")
-    promised = offset + math.prod(shape) * itemsize
+    text, offset = _text(file, length)
+    fields, record = _parse(text)
+    promised = offset + math.prod(fields["shape"]) * record.itemsize
     if promised >= 2**63:
         raise LnauditError("promises more bytes than a file can have", "write the dump again")
     if length < promised:
         raise LnauditError(f"has {length:,} of the {promised:,} bytes its header promises", "write the dump again")
     return NpyHeader(
-        descr=_short(fields["descr"]),
-        kind=kind,
-        itemsize=itemsize,
-        swapped=order == (">" if sys.byteorder == "little" else "<"),
-        fortran_order=fortran_order,
-        shape=shape,
+        record=record,
+        fortran_order=fields["fortran_order"],
+        shape=fields["shape"],
         offset=offset,
         unread_bytes=length - promised,
     )
 
 
-def _fields(file: FileIO, length: int) -> tuple[dict[str, Any], int]:
-    """Return the three fields, the shape and the order checked, and the offset of the array."""
+def _text(file: FileIO, length: int) -> tuple[str, int]:
+    """Return the header and the offset of the array."""
     if length == 0:
         raise LnauditError("is empty (0 bytes)", "write the dump again")
     start = _bytes(file, 0, min(length, 12))
@@ -106,18 +135,27 @@ def _fields(file: FileIO, length: int) -> tuple[dict[str, Any], int]:
     cut = LnauditError(f"ends within its header ({length:,} bytes)", "write the dump again")
     if length < 10:
         raise cut
-    major = start[6]
-    if major not in (1, 2, 3):
-        raise LnauditError(f"has version {major}.{start[7]} of the .npy format", "versions 1 to 3 are read")
+    major, minor = start[6:8]
+    if major not in (1, 2, 3) or minor != 0:
+        raise LnauditError(f"has version {major}.{minor} of the .npy format", "versions 1 to 3 are read")
     before = 10 if major == 1 else 12
     size = int.from_bytes(start[8:before], "little")
-    if size > _HEADER_LIMIT:
-        raise LnauditError(f"has a header of {size:,} bytes, limit {_HEADER_LIMIT:,}", "write the dump again")
+    too_long = LnauditError(
+        f"has a header of {size:,} bytes, limit {_HEADER_LIMIT:,} characters", "write the dump again"
+    )
+    # a character of UTF-8 takes up to four bytes
+    if size > (4 * _HEADER_LIMIT if major == 3 else _HEADER_LIMIT):
+        raise too_long
     if length < before + size:
         raise cut
     raw = _bytes(file, before, size)
-    text = raw.decode("utf-8" if major == 3 else "latin-1", errors="backslashreplace")
-    return _parse(text), before + size
+    try:
+        text = raw.decode("utf-8" if major == 3 else "latin-1")
+    except UnicodeDecodeError:
+        raise _broken(raw.decode("utf-8", errors="backslashreplace")) from None
+    if len(text) > _HEADER_LIMIT:
+        raise too_long
+    return text, before + size
 
 
 def _bytes(file: FileIO, offset: int, size: int) -> bytes:
@@ -126,43 +164,29 @@ def _bytes(file: FileIO, offset: int, size: int) -> bytes:
     return bytes(buffer)
 
 
-def _parse(text: str) -> dict[str, Any]:
-    broken = LnauditError(f"has a broken header: {_short(text.strip())}", "write the dump again")
+def _broken(text: str) -> LnauditError:
+    return LnauditError(f"has a broken header: {shortened(text.strip())}", "write the dump again")
+
+
+def _parse(text: str) -> tuple[dict[str, Any], Record]:
+    """Return the three words of the header, checked, and what its `descr` means."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fields = ast.literal_eval(text.strip())
+        tree = _tree(text.strip(" \t\r\n"))
+        fields = ast.literal_eval(tree)
+        # a key that is given twice is one too many
+        if not isinstance(tree, ast.Dict) or len(tree.keys) != len(_KEYS) or fields.keys() != _KEYS:
+            raise ValueError("other keys")
+        if not is_shape(fields["shape"]) or not isinstance(fields["fortran_order"], bool):
+            raise ValueError("no shape or order")
+        return fields, parse_record(fields["descr"])
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise broken from None
-    if not isinstance(fields, dict) or fields.keys() != _KEYS:
-        raise broken
-    shape = fields["shape"]
-    if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n < 2**63 for n in shape):
-        raise broken
-    if not isinstance(fields["fortran_order"], bool):
-        raise broken
-    return fields
+        raise _broken(text) from None
 
 
-def _element(descr: object) -> tuple[str, int, str]:
-    """Return kind, bytes and byte order of an element, without numpy's parser."""
-    if isinstance(descr, list):
-        names = ", ".join(_short(str(field[0])) for field in descr[:4] if isinstance(field, tuple) and field)
-        raise LnauditError(f"structured array (fields {names})", "save one field alone as an array")
-    if descr in _BFLOAT16_NAMES:
-        return "bfloat16", 2, "<"
-    match = _ELEMENT.fullmatch(descr) if isinstance(descr, str) else None
-    if not match:
-        raise LnauditError(f"unknown element type {_short(repr(descr))}", "convert to float32 and save again")
-    order, kind, digits = match.groups()
-    if kind == "O":
-        raise LnauditError(
-            "object array (ragged list or dict), never loaded: it would need unpickling", "save one array per key"
-        )
-    # an element count of four digits is already no number
-    return ("b" if kind == "?" else kind), int(digits[:4] or 1), order
-
-
-def _short(text: str) -> str:
-    shown = printable(text)
-    return shown if len(shown) <= 120 else f"{shown[:117]}..."
+def _tree(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text, mode="eval").body
+        except SyntaxError:
+            return ast.parse(_LONG.sub("", text), mode="eval").body

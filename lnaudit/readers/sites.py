@@ -13,12 +13,15 @@ from . import READERS
 from .elements import dtype_named
 from .files import open_file, printable
 from .manifest import ManifestSite
-from .npy import load_parameter
+from .npy import load_parameter, open_npy
+from .stdin import spool_stdin
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteOptions:
     """What the command line says about every site; None where it says nothing. It overrides a manifest.
+
+    `stdin_name` is what a site on standard input is called, as if it were a path.
 
     Raises
     ------
@@ -32,6 +35,8 @@ class SiteOptions:
     dtype: str | None = None
     weight: Path | None = None
     bias: Path | None = None
+    field: str | None = None
+    stdin_name: str = "stdin"
 
     def __post_init__(self) -> None:
         if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
@@ -40,6 +45,8 @@ class SiteOptions:
             check_norm(self.norm, "--norm")
         if self.dtype is not None:
             dtype_named(self.dtype)
+        if not PurePosixPath(self.stdin_name).name:
+            raise LnauditError(f"{self.stdin_name!r} is no name", "as in acts.npy", "--stdin-name")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +59,8 @@ class SiteFile:
         As the report calls it, with /: the path as given, or relative to the folder that was given.
     path : str
         Where it is.
+    stdin : bool
+        It is on standard input; then source and path are the name that it is given.
     name : str
         Of the manifest, or the stem.
     entry : ManifestSite or None
@@ -65,6 +74,7 @@ class SiteFile:
     name: str
     entry: ManifestSite | None = None
     folder: str = ""
+    stdin: bool = False
 
 
 def open_site(file: SiteFile, options: SiteOptions) -> Site:
@@ -81,7 +91,7 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
     axis = next(axis for axis in (options.axis, entry.axis, -1) if axis is not None)
     if entry.kernel is not None:
         get_kernel(entry.kernel)
-    rows = _open_rows(file.path, axis, options.dtype)
+    rows = _open_rows(file, axis, options)
     epsilon, epsilon_source = 1e-5, "default"
     if options.epsilon is not None:
         epsilon, epsilon_source = options.epsilon, "option"
@@ -101,10 +111,13 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
     )
 
 
-def _open_rows(path: str, axis: int | tuple[int, ...], dtype: str | None) -> Rows:
-    suffix = PurePosixPath(path).suffix
+def _open_rows(file: SiteFile, axis: int | tuple[int, ...], options: SiteOptions) -> Rows:
+    path, suffix = file.path, PurePosixPath(file.path).suffix
+    if file.stdin:
+        return open_npy(spool_stdin(), axis=axis, dtype=options.dtype, field=options.field, source=path)
     if suffix.lower() in READERS:
-        return READERS[suffix.lower()](Path(path), axis=axis, dtype=dtype, source=path)
+        reader = READERS[suffix.lower()]
+        return reader(Path(path), axis=axis, dtype=options.dtype, field=options.field, source=path)
     # a missing file is missing, whatever its name
     open_file(Path(path), "").close()
     kind = f"{printable(suffix)} files" if suffix else "files without a suffix"

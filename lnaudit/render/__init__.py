@@ -1,14 +1,27 @@
-"""From a Report to text: a renderer is one function and one line of RENDERERS."""
+"""From a report to text: a renderer is one function and one line of RENDERERS."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..report import Report
+from ..report import Document, SweepReport
 from .json import render_json
 from .style import Style, terminal_width
+from .sweep import render_sweep
 from .terminal import render_table
 
-RENDERERS: dict[str, Callable[[Report, Style], str]] = {"table": render_table, "json": render_json}
+# (kind of report, output format) -> renderer
+RENDERERS: dict[tuple[str, str], Callable[..., str]] = {
+    ("scan", "table"): render_table,
+    ("scan", "json"): render_json,
+    ("sweep", "table"): render_sweep,
+    ("sweep", "json"): render_json,
+}
 
-__all__ = ["RENDERERS", "Style", "render_json", "render_table", "terminal_width"]
+
+def render(document: Document, output_format: str, style: Style) -> str:
+    """Return a report as text."""
+    return RENDERERS["sweep" if isinstance(document, SweepReport) else "scan", output_format](document, style)
+
+
+__all__ = ["RENDERERS", "Style", "render", "render_json", "render_sweep", "render_table", "terminal_width"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..findings import Finding, at_or_above
-from ..report import Report, SiteReport
+from ..report import Document, Report, SiteReport
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style, bound, verdict_word
 from .terminal_matrix import matrix_lines
@@ -27,19 +27,17 @@ def render_table(report: Report, style: Style = DEFAULT_STYLE) -> str:
     if len(report.sites) > 1:
         blocks += [matrix_lines(report, style), what_to_do_lines(report, style), epsilon_lines(report, style)]
         blocks.append(folded_lines(folded, style))
-    blocks.append(_end(report, style))
+    blocks.append(end_lines(_total(report), report, style) + style.wrap(_exit_code(report)))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _end(report: Report, style: Style) -> list[str]:
-    """Return the total, the files that could not be audited, and what the exit code says."""
+def end_lines(total: str, report: Document, style: Style) -> list[str]:
+    """Return the total and the files that could not be audited."""
     missing = f"  {counted(len(report.not_audited), 'file')} could not be audited:" if report.not_audited else ""
-    lines = [
-        _VERDICTS.sub(lambda m: f"{m[1]} {style.paint(m[2])}", line) for line in style.wrap(_total(report) + missing)
-    ]
+    lines = [_VERDICTS.sub(lambda m: f"{m[1]} {style.paint(m[2])}", line) for line in style.wrap(total + missing)]
     for entry in report.not_audited:
         lines += style.wrap(f"{style.safe(entry.source)}: {style.safe(entry.reason)}", "  ", "    ")
-    return lines + style.wrap(_exit_code(report))
+    return lines
 
 
 def _exit_code(report: Report) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import wording
 from ..findings import SEVERITIES, Finding
-from ..report import Report, SiteReport
+from ..report import Report, SiteFigures, SiteReport
 from ..wording import counted
 from . import numbers
 from .style import Style, joined
@@ -33,7 +33,12 @@ def site_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> l
     """Return the section of a site; `findings` are those of the whole report."""
     mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (SEVERITIES.index(f.severity), f.latent))
     paragraphs = finding_lines(site, mine, style)
-    return [*_header(site, style), "", *table_lines(site.results, style), *(["", *paragraphs] if paragraphs else [])]
+    return [
+        *header_lines(site, style),
+        "",
+        *table_lines(site.results, style),
+        *(["", *paragraphs] if paragraphs else []),
+    ]
 
 
 def legend_lines(report: Report, style: Style) -> list[str]:
@@ -79,24 +84,31 @@ def _limit(report: Report) -> list[str]:
     return [f"Limit: {text}, or twice what the cast alone costs."]
 
 
-def _header(site: SiteReport, style: Style) -> list[str]:
+def header_lines(site: SiteFigures, style: Style, epsilon: str = "") -> list[str]:
+    """Return what a site is and what was assumed; `epsilon`: what its epsilon is here, if not the audited one."""
     name, source = style.safe(site.name), style.safe(site.source)
     titles = [f"{name}   {source}"] if name != source else [name]
     if len(titles[0]) > style.columns:
         titles = [name, f"{_INDENT}{source}"]
     notes = [style.safe(note) for note in site.notes]
-    facts = [_assumed(site), *notes, _input(site.input, site.norm), *_parameters(site.parameters), _variance(site)]
+    facts = [
+        _assumed(site, epsilon),
+        *notes,
+        _input(site.input, site.norm),
+        *_parameters(site.parameters),
+        _variance(site),
+    ]
     return [*titles, *(line for fact in facts for line in style.wrap(fact, _INDENT, _HANGING))]
 
 
-def _assumed(site: SiteReport) -> str:
+def _assumed(site: SiteFigures, called: str) -> str:
     axes = [site.axis] if isinstance(site.axis, int) else site.axis
     where = f"{'axis' if len(axes) == 1 else 'axes'} {', '.join(map(str, axes))}"
     source = _EPSILON_SOURCES.get(site.epsilon_source, site.epsilon_source)
     options = [_OPTIONS.get(name, f"--{name}") for name in site.overridden]
     override = f"; {joined(options)} override{'s' * (len(options) == 1)} the manifest" if options else ""
     size = f"{counted(site.rows, 'row')} x {counted(site.features, 'feature')}, {site.dtype}"
-    epsilon = f"epsilon {wording.epsilon(site.epsilon)} ({source})"
+    epsilon = f"{called or 'epsilon'} {wording.epsilon(site.epsilon)} ({site.epsilon_source if called else source})"
     given = joined(name for name in ("weight", "bias") if site.parameters.get(name))
     extra = f"; with {given}" if given else ""
     return f"{NORMS.get(site.norm, site.norm)} over {where}: {size}; {epsilon}{override}{extra}"
@@ -135,7 +147,7 @@ def _parameters(figures: dict[str, Any]) -> list[str]:
     return [f"parameters: {joined(bad)}"] if bad else []
 
 
-def _variance(site: SiteReport) -> str:
+def _variance(site: SiteFigures) -> str:
     what = "mean square" if site.norm == "rms" else "variance"
     if site.variance.get("min") is None:
         if not site.input.get("finite_rows"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..advice.remedies import HALF_RANGE
+from ..summary import HALF_RANGE
 from ..theory import largest_finite
 from ..wording import share, short
 from .base import ResultFacts, ends_at, rule

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .codes import OPERATIONS, PRIMARY_CODES
+from .fold_result import HALF_RANGE
 from .folding import fold
 from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 from .parts import Extremes, Histogram
 
 __all__ = [
+    "HALF_RANGE",
     "OPERATIONS",
     "PRIMARY_CODES",
     "EpsilonTable",

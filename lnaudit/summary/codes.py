@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
-from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan
+from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, pick
 from ..formats import Format
 from ..kernels import Kernel
 
@@ -36,8 +37,7 @@ PRIMARY_CODES = ("LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", 
 class Judged:
     """Rows of one emulation at the emulated epsilon.
 
-    error: E. shared: scale error. meant, emulated_scale: sqrt(q/(q+eps)) at the model's and the emulated epsilon.
-    limits: accepted error of each row; accepted: of the format.
+    error: E. limits: accepted error of each row; accepted: of the format.
     """
 
     rows: InputStatistics
@@ -45,18 +45,43 @@ class Judged:
     stats: KernelStatistics
     response: Response
     error: Array
-    shared: Array
-    meant: Array
-    emulated_scale: Array
     limits: Array
     accepted: float
+    plan: Plan
+
+    def only(self, chosen: Array) -> Judged:
+        """Return the same of some rows."""
+        return replace(
+            self,
+            rows=pick(self.rows, chosen),
+            cast=pick(self.cast, chosen),
+            stats=pick(self.stats, chosen),
+            response=self.response.only(chosen),
+            error=self.error[chosen],
+            limits=self.limits[chosen],
+        )
+
+    @cached_property
+    def shared(self) -> Array:
+        """Scale error."""
+        return np.asarray(scale_error(self.rows, self.response, self.plan.epsilon, self.plan.prescale)[0])
+
+    @cached_property
+    def meant(self) -> Array:
+        """sqrt(q/(q+eps)) at the model's epsilon."""
+        return normalized_scale(self.rows, self.plan.model_epsilon)
+
+    @property
+    def emulated_scale(self) -> Array:
+        """sqrt(q/(q+eps)) at the emulated epsilon."""
+        return normalized_scale(self.rows, self.plan.epsilon, self.plan.prescale)
 
     @property
     def varying(self) -> Array:
         """Rows that are not constant."""
         return ~self.rows.constant
 
-    @property
+    @cached_property
     def nonfinite(self) -> Array:
         """Rows with NaN or Inf in the core."""
         return np.asarray(self.response.nonfinite[0])
@@ -86,19 +111,33 @@ def judge(
     rows: InputStatistics, cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan
 ) -> Judged:
     """Work out error and fate of rows at the emulated epsilon."""
-    response = respond(rows, stats, (plan.epsilon,), fmt, kernel, plan.prescale)
+    response = respond(rows, cast, stats, (plan.epsilon,), fmt, kernel, plan)
+    if kernel.has_closed_form(plan.rms):
+        error = row_error(rows, response, plan.epsilon, fmt, plan.prescale)[0]
+    else:
+        error = stats.error  # element by element, against the model's epsilon, which a sweep and a scan emulate
     return Judged(
         rows=rows,
         cast=cast,
         stats=stats,
         response=response,
-        error=row_error(rows, stats, response, plan.epsilon, fmt, plan.prescale)[0],
-        shared=scale_error(rows, stats, response, plan.epsilon, plan.prescale)[0],
-        meant=normalized_scale(rows, plan.model_epsilon),
-        emulated_scale=normalized_scale(rows, plan.epsilon, plan.prescale),
+        error=error,
         limits=row_limits(cast, fmt, plan),
         accepted=plan.limit_of(fmt),
+        plan=plan,
     )
+
+
+def coded_rows(judged: Judged) -> tuple[Array, Array]:
+    """Return the rows that are not healthy, by position, and the primary code of each."""
+    unusual = judged.nonfinite | judged.zero | ~(judged.error <= judged.limits)
+    unusual |= judged.cast.constant & judged.varying
+    unusual |= ~judged.cast.finite
+    positions = np.flatnonzero(unusual)
+    if not len(positions):
+        return positions, np.zeros(0, "U5")
+    codes = primary_codes(judged.only(positions))
+    return positions[codes != ""], codes[codes != ""]
 
 
 def primary_codes(judged: Judged) -> Array:

@@ -81,6 +81,7 @@ class ResultSummary:
 
     counts: rows and elements by JSON key, and rows of a code beyond five limits; primary: rows by code; operations:
     (code, first bad operation) -> rows. extremes: worst measured values, of each code too; first: first rows of a kind.
+    moments: of a point, sum of all elements of the core and of their squares.
     """
 
     table: EpsilonTable
@@ -92,6 +93,7 @@ class ResultSummary:
     error: Histogram = field(default_factory=Histogram)
     variance_error: Histogram = field(default_factory=Histogram)
     ratio: Histogram = field(default_factory=_ratio_histogram)
+    moments: Array = field(default_factory=lambda: np.zeros(2))
 
     @property
     def error_codes(self) -> tuple[str, ...]:
@@ -110,27 +112,50 @@ class ResultSummary:
             getattr(self, name).update(getattr(other, name))
         for name in ("table", "extremes", "first", "error", "variance_error", "ratio"):
             getattr(self, name).merge(getattr(other, name))
+        self.moments = self.moments + other.moments
 
 
 @dataclass
 class Summary:
-    """All rows of a site under a plan."""
+    """All rows of a site under a plan.
+
+    points: for each point of the plan what depends on its epsilon; fixed: what does not, None if there are no points.
+    """
 
     plan: Plan
     input: InputSummary
     results: list[ResultSummary]
+    points: list[Summary] = field(default_factory=list)
+    fixed: Summary | None = None
 
     @classmethod
     def empty(cls, plan: Plan) -> Summary:
         """Return the summary of no rows."""
         size = len(plan.tried)
-        return cls(plan, InputSummary(np.zeros(size)), [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results])
+        results = [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results]
+        points = [cls.empty(plan.at(epsilon)) for epsilon in plan.points]
+        fixed = cls.empty(replace(plan, points=())) if points else None
+        return cls(plan, InputSummary(np.zeros(size)), results, points, fixed)
 
     def merge(self, other: Summary) -> None:
         """Take in the summary of other rows under the same plan."""
         self.input.merge(other.input)
         for mine, theirs in zip(self.results, other.results, strict=True):
             mine.merge(theirs)
+        for point, same in zip(self.points, other.points, strict=True):
+            point.merge(same)
+        if self.fixed is not None and other.fixed is not None:
+            self.fixed.merge(other.fixed)
+
+    def at_point(self, number: int) -> Summary:
+        """Return the summary of a scan at the epsilon of a point, but for details that no verdict depends on."""
+        assert self.fixed is not None
+        whole = Summary.empty(self.points[number].plan)
+        for part in (self.fixed, self.points[number]):
+            whole.input.merge(replace(part.input, distortion=whole.input.distortion))
+            for mine, theirs in zip(whole.results, part.results, strict=True):
+                mine.merge(replace(theirs, table=mine.table))
+        return whole
 
     def only(self, result: int) -> Summary:
         """Return the same summary with one of its results."""

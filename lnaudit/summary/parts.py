@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+DENSE = 4  # a histogram with fewer bins than this times its numbers is counted in an array of all its bins
+MOST_PARTS = 64  # that wait to be added up
 
 
 class Extremes:
@@ -70,47 +71,74 @@ class Histogram:
 
     def __init__(self, bits: int = 6) -> None:
         self._shift = 52 - bits
-        self.bins: Counter[int] = Counter()
+        # (keys of bins, ascending; how many numbers are in each), to be added up when they are asked for
+        self._parts: list[tuple[Array, Array]] = []
         self.min = math.inf
         self.max = -math.inf
 
     def see(self, values: Array) -> None:
         """Take in numbers; NaN never counts."""
-        values = np.abs(values[~np.isnan(values)])
+        values = np.abs(values)
+        if np.isnan(values).any():
+            values = values[~np.isnan(values)]
         if not len(values):
             return
-        keys, counts = np.unique(values.view(np.int64) >> self._shift, return_counts=True)
-        self.bins.update(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
-        self.min, self.max = min(self.min, float(values.min())), max(self.max, float(values.max()))
+        low, high = float(values.min()), float(values.max())
+        self.min, self.max = min(self.min, low), max(self.max, high)
+        keys = values.view(np.int64) >> self._shift
+        first = np.array(low).view(np.int64) >> self._shift
+        spread = int(np.array(high).view(np.int64) >> self._shift) - int(first) + 1
+        if spread <= DENSE * len(keys):
+            counts = np.bincount(keys - first)
+            filled = np.flatnonzero(counts)
+            self._add(filled + first, counts[filled])
+        else:
+            self._add(*np.unique(keys, return_counts=True))
 
     def merge(self, other: Histogram) -> None:
         """Take in the numbers of another histogram."""
-        self.bins.update(other.bins)
+        for part in other._parts:
+            self._add(*part)
         self.min, self.max = min(self.min, other.min), max(self.max, other.max)
+
+    def _add(self, keys: Array, counts: Array) -> None:
+        self._parts.append((keys, counts))
+        if len(self._parts) > MOST_PARTS:
+            self._bins()
+
+    def _bins(self) -> tuple[Array, Array]:
+        """Add up the parts; keys ascending."""
+        if not self._parts:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if len(self._parts) > 1:
+            keys, where = np.unique(np.concatenate([part[0] for part in self._parts]), return_inverse=True)
+            counts = np.zeros(len(keys), np.int64)
+            np.add.at(counts, where, np.concatenate([part[1] for part in self._parts]))
+            self._parts = [(keys, counts)]
+        return self._parts[0]
 
     @property
     def count(self) -> int:
         """How many numbers were taken in."""
-        return self.bins.total()
+        return int(self._bins()[1].sum())
 
     def centres(self) -> tuple[Array, Array]:
         """Return the centres of the bins, ascending and clipped to [min, max], and how many numbers are in each."""
-        keys = np.array(sorted(self.bins), np.int64)
+        keys, counts = self._bins()
         edges = np.stack([keys, keys + 1]) << self._shift
         with np.errstate(all="ignore"):
             low, high = edges.view(np.float64)
             # the first bin holds 0, the last one Inf
             centre = np.where(np.isfinite(high) & (keys > 0), low + (high - low) / 2, low)
-        counts = np.array([self.bins[int(key)] for key in keys], np.int64)
         return np.clip(centre, self.min, self.max), counts
 
     def quantile(self, p: float) -> float | None:
         """Return the quantile p, None of no numbers."""
-        return weighted_quantile(*self.centres(), p) if self.bins else None
+        return weighted_quantile(*self.centres(), p) if self._parts else None
 
     def quantiles(self, **asked: float) -> dict[str, float | None]:
         """Return quantiles by key; 0 and 1 are the exact extremes."""
-        return {key: self._exact(p) if self.bins else None for key, p in asked.items()}
+        return {key: self._exact(p) if self._parts else None for key, p in asked.items()}
 
     def _exact(self, p: float) -> float | None:
         return self.min if p == 0 else self.max if p == 1 else self.quantile(p)

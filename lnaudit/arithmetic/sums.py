@@ -1,0 +1,122 @@
+"""Sums over the first axis, in the orders in which programs add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..formats import Format
+from .fma import fused
+from .rounding import flushed_operand, round_in_place, rounding_of
+from .workspace import Array, Workspace
+
+FEW = 1 << 11  # elements
+
+
+@cache
+def _own_dtype(fmt: Format) -> np.dtype[Any] | None:
+    """Return the dtype of numpy or ml_dtypes that adds as the format does, where there is one."""
+    try:
+        return None if fmt.flushes else np.dtype(fmt.name)
+    except TypeError:
+        return None
+
+
+def tree_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
+    """Sum over the first axis by halves: while P > 1, P /= 2 and b[i] = b[i] + b[i+P], b padded to a power of two.
+
+    Parameters
+    ----------
+    b : ndarray, shape (d, n)
+        In the carrier of `fmt`, left unchanged.
+    """
+    b = flushed_operand(b, fmt)
+    d = len(b)
+    if d == 1:
+        return np.array(b[0])
+    half = 1 << ((d - 1).bit_length() - 1)
+    acc = ws.array("tree", (half, *b.shape[1:]), fmt.carrier)
+    paired = d - half
+    np.add(b[:paired], b[half:], out=acc[:paired])
+    round_in_place(acc[:paired], fmt, ws)
+    acc[paired:] = b[paired:half]
+    dtype = _own_dtype(fmt)
+    by_hand = dtype is None or rounding_of(fmt, acc.itemsize) is None
+    while half > 1 and (by_hand or half * acc[0].size > FEW):
+        half //= 2
+        head = acc[:half]
+        np.add(head, acc[half : 2 * half], out=head)
+        round_in_place(head, fmt, ws)
+    # numpy's and ml_dtypes' own addition is slow but rounds in one call, which counts for the last few
+    rest = acc[:half].astype(dtype or fmt.carrier, copy=False)
+    while half > 1:
+        half //= 2
+        rest = rest[:half] + rest[half : 2 * half]
+    return np.array(rest[0], fmt.carrier)
+
+
+def serial_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
+    """Sum over the first axis from left to right: acc = b[0], acc = acc + b[i]; b as in `tree_sum`.
+
+    Accumulation, unlike a reduction, is sequential by definition, and numpy and ml_dtypes store each partial sum in
+    the format.
+    """
+    dtype = _own_dtype(fmt)
+    if dtype is not None:
+        partial = np.add.accumulate(b.astype(dtype, copy=False), axis=0)
+        return np.array(partial[-1], fmt.carrier)
+    b = flushed_operand(b, fmt)
+    total = np.array(b[0])
+    for term in b[1:]:
+        np.add(total, term, out=total)
+        round_in_place(total, fmt, ws)
+    return total
+
+
+def serial_fma_sum(a: Array, b: Array, fmt: Format, ws: Workspace) -> Array:
+    """Sum products over the first axis from left to right, fused: acc = a[0]*b[0], acc = fma(a[i], b[i], acc).
+
+    Parameters
+    ----------
+    a, b : ndarray, shapes (d, n)
+        Values of `fmt` in its carrier, left unchanged.
+    """
+    a, b = flushed_operand(a, fmt), flushed_operand(b, fmt)
+    total = np.zeros(np.broadcast_shapes(a.shape[1:], b.shape[1:]), fmt.carrier)
+    for x, y in zip(a, b, strict=True):
+        total = fused(x, y, total, fmt, ws)
+    return total
+
+
+REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {"tree": tree_sum, "serial": serial_sum}
+
+
+def lane_sum(b: Array) -> Array:
+    """Sum float64 over the first axis in 16 lanes: lane l adds b[l], b[l+16], ... in order; then 16, 8, 4, 2, 1."""
+    lanes = _in_lanes(b, np.add, 0.0)
+    for half in (8, 4, 2, 1):
+        lanes = lanes[:half] + lanes[half : 2 * half]
+    return np.asarray(lanes[0])
+
+
+def lane_extremes(x: Array) -> tuple[Array, Array]:
+    """Return maximum and minimum over the first axis; NaN where there is one."""
+    ends = (_in_lanes(x, np.maximum, -np.inf), _in_lanes(x, np.minimum, np.inf))
+    return np.maximum.reduce(ends[0], axis=0), np.minimum.reduce(ends[1], axis=0)
+
+
+def _in_lanes(b: Array, ufunc: np.ufunc, neutral: float) -> Array:
+    """Reduce (d, n) to 16 lanes of shape (16, n): lane l takes b[l], b[l+16], ... in order."""
+    d, n = b.shape
+    whole = d // 16 * 16
+    if whole:
+        # a reduction over the first axis of C order takes one slab after the other, never in pairs
+        lanes = ufunc.reduce(b[:whole].reshape(whole // 16, 16 * n), axis=0).reshape(16, n)
+    else:
+        lanes = np.full((16, n), neutral, b.dtype)
+    head = lanes[: d - whole]
+    ufunc(head, b[whole:], out=head)
+    return np.asarray(lanes)

@@ -1,0 +1,27 @@
+"""Memory that is used again: allocating a block's arrays anew would cost as much as computing them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+_ITEMSIZE = {"float32": 4, "int32": 4, "uint32": 4, "float64": 8, "int64": 8, "bool": 1}
+
+
+class Workspace:
+    """Named buffers that one thread uses again for block after block."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, Array] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> Array:
+        """Return an uninitialized array; the last one of that name is overwritten."""
+        need = math.prod(shape) * _ITEMSIZE[dtype]
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < need:
+            buffer = self._buffers[name] = np.empty(need, np.uint8)
+        return buffer[:need].view(dtype).reshape(shape)

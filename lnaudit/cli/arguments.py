@@ -1,0 +1,70 @@
+"""The options that commands share, and options whose value may be left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer.core import TyperCommand
+
+Axis = Annotated[
+    str | None, typer.Option(metavar="AXES", help="The axes that are reduced, as in -1 or 1,2. [default: -1]")
+]
+Norm = Annotated[str | None, typer.Option(metavar="NORM", help="layer or rms. [default: layer]")]
+Weight = Annotated[Path | None, typer.Option(metavar="FILE", help="A .npy of the norm's weight (gamma).")]
+Bias = Annotated[Path | None, typer.Option(metavar="FILE", help="A .npy of the norm's bias (beta).")]
+Dtype = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="What the bits of the elements are, as in bfloat16 for uint16 files."),
+]
+Field = Annotated[str | None, typer.Option(metavar="NAME", help="The field of structured arrays.")]
+StdinName = Annotated[str, typer.Option(metavar="NAME", help="What to call the .npy file on standard input, PATH -.")]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option("--format", metavar="NAMES", help="Formats, by comma. [default: float16,bfloat16,float32,float64]"),
+]
+Tolerance = Annotated[str, typer.Option(metavar="NUMBER", help="Accepted RMS error of a row, 1 = normalized scale.")]
+LossScale = Annotated[str, typer.Option(metavar="NUMBER", help="Norm of the gradient that comes back to a row.")]
+Ftz = Annotated[
+    str,
+    typer.Option(
+        metavar="[DTYPES]",
+        help="The hardware flushes subnormal numbers: of float32, of T (the audited format), or all, as --ftz alone "
+        "means.",
+    ),
+]
+OutputFormat = Annotated[str, typer.Option(metavar="NAME", help="table or json, on stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")]
+
+_FLUSHED = ("none", "float32", "T", "all")
+_EPSILONS = re.compile(r"[0-9.][0-9.,eE+-]*")
+
+
+class BareOptions(TyperCommand):
+    """A command some of whose options may stand without a value: `--ftz`, and `--eps` of a sweep."""
+
+    # option -> what it means alone, and whether the next word is its value
+    bare: ClassVar[dict[str, tuple[str, Callable[[str], bool]]]] = {"--ftz": ("all", _FLUSHED.__contains__)}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Fill in what an option without a value means."""
+        filled: list[str] = []
+        for i, word in enumerate(args):
+            filled.append(word)
+            if word in self.bare:
+                alone, is_value = self.bare[word]
+                if i + 1 == len(args) or not is_value(args[i + 1]):
+                    filled.append(alone)
+        return list(super().parse_args(ctx, filled))
+
+
+class SweepOptions(BareOptions):
+    """The options of a sweep."""
+
+    bare: ClassVar[dict[str, tuple[str, Callable[[str], bool]]]] = {
+        **BareOptions.bare,
+        "--eps": ("default", lambda word: bool(_EPSILONS.fullmatch(word))),
+    }

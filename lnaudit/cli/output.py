@@ -1,0 +1,74 @@
+"""Results on stdout, errors on stderr, and the exit codes that go with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from ..errors import LnauditError
+
+if TYPE_CHECKING:
+    from ..report import Document
+
+OUTPUT_FORMATS = ("table", "json")
+CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
+begun = False  # a command that has begun answers for itself
+
+
+def begin() -> None:
+    """Note that the options were understood: from here on a command answers for itself."""
+    global begun
+    begun = True
+
+
+def write(document: Document, output_format: str, ascii: bool) -> None:
+    """Name what could not be audited on stderr, and write a report to stdout."""
+    from ..readers.files import printable
+    from ..render import Style, render, terminal_width
+
+    for failure in document.not_audited:
+        where = f"{printable(failure.source)}: " if failure.source else ""
+        typer.echo(f"lnaudit: {where}{failure.reason}", err=True)
+    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    write_out(render(document, output_format, Style(width=terminal_width(), color=color, ascii=ascii)))
+
+
+def refuse(error: LnauditError, kind: str, output_format: str) -> NoReturn:
+    """End a run that could not begin: one line on stderr, and a document where one was asked for."""
+    from ..readers.files import printable
+
+    typer.echo(f"lnaudit: {printable(str(error))}", err=True)
+    if output_format == "json":
+        write_out(refused(error.reason, error.source, kind))
+    raise typer.Exit(NOT_AUDITED)
+
+
+def refused(reason: str, source: str, kind: str = "scan") -> str:
+    """Return the JSON document of a run that could not begin or ended in a crash."""
+    from ..pipeline import Settings, run, sweep
+    from ..render import Style, render
+    from ..site import NotAudited
+
+    nothing = [NotAudited(source=source, reason=reason)]
+    return render(sweep(nothing, Settings()) if kind == "sweep" else run(nothing, Settings()), "json", Style())
+
+
+def write_out(text: str) -> None:
+    """Write to stdout; a reader that has gone away, as `head` does, is no error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+    except OSError as error:
+        _forget_stdout()
+        typer.echo(f"lnaudit: stdout: {error.strerror or error}; nothing more was written", err=True)
+        raise typer.Exit(NOT_AUDITED) from None
+
+
+def _forget_stdout() -> None:
+    """Let nothing try again to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,84 @@
+"""From the words of a command line to what they mean: site options, formats, kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LnauditError
+from .options import axes, choice, number, split_list
+
+if TYPE_CHECKING:
+    from ..formats import Format
+    from ..kernels import Kernel
+    from ..readers.sites import SiteOptions
+
+FLUSHED = ("none", "float32", "T", "all")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteWords:
+    """What a user says about sites, as text."""
+
+    eps: str | None = None
+    axis: str | None = None
+    norm: str | None = None
+    weight: Path | None = None
+    bias: Path | None = None
+    dtype: str | None = None
+    field: str | None = None
+    stdin_name: str = "stdin"
+
+    def options(self) -> SiteOptions:
+        """Return what it means."""
+        from ..readers.sites import SiteOptions
+
+        return SiteOptions(
+            epsilon=None if self.eps is None else number(self.eps, "--eps"),
+            axis=None if self.axis is None else axes(self.axis),
+            norm=self.norm,
+            dtype=self.dtype,
+            weight=self.weight,
+            bias=self.bias,
+            field=self.field,
+            stdin_name=self.stdin_name,
+        )
+
+    def config(self) -> dict[str, Any]:
+        """Return what the report repeats of it."""
+        return {
+            "axis": self.axis,
+            "norm": self.norm,
+            "weight": None if self.weight is None else self.weight.as_posix(),
+            "bias": None if self.bias is None else self.bias.as_posix(),
+            "dtype": self.dtype,
+            "field": self.field,
+        }
+
+
+def named_formats(texts: list[str] | None) -> tuple[Format, ...]:
+    """Return the formats that are named, by default those that are audited anyway."""
+    from ..formats import DEFAULT_FORMATS, get_format
+
+    return tuple(dict.fromkeys(map(get_format, _listed(texts, "--format")))) or DEFAULT_FORMATS
+
+
+def named_kernels(texts: list[str] | None) -> tuple[Kernel, ...] | None:
+    """Return the kernels that are named; ladder stands for all of its own."""
+    from ..kernels import LADDER, get_kernel
+
+    names = [name for text in _listed(texts, "--kernel") for name in (LADDER if text == "ladder" else (text,))]
+    return tuple(dict.fromkeys(map(get_kernel, names))) or None
+
+
+def flushed(text: str) -> str:
+    """Return the dtypes that the hardware flushes."""
+    return choice(text, FLUSHED, "--ftz")
+
+
+def _listed(texts: list[str] | None, option: str) -> list[str]:
+    names = split_list(texts or [])
+    if texts and not names:
+        raise LnauditError("names nothing", "name at least one, or leave it out", option)
+    return names

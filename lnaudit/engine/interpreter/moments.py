@@ -1,0 +1,207 @@
+"""The stages up to the variance: mean, centred values, sum of squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arithmetic import REDUCTIONS, Workspace, flushed_operand, round_number, rounded
+from ...formats import Format, wider
+from ...kernels import Kernel, Stages
+from .operate import multiply_add, operate, store
+
+Array = NDArray[Any]
+
+
+@dataclass(kw_only=True)
+class Ends:
+    """What decides the largest magnitude of a core: max|v_hat|, the mean, the extremes of the cast row; shape (n,)."""
+
+    diff: Array
+    mean: Array
+    h_max: Array
+    h_min: Array
+
+
+@dataclass(kw_only=True)
+class Centered(Ends):
+    """What a kernel has computed before epsilon enters; arrays of shape (n,) but h and v, of shape (d, n)."""
+
+    h: Array
+    v: Array
+    total: Array
+    square: Array
+    square_sum: Array
+    raw_variance: Array
+    variance: Array
+
+
+@dataclass(kw_only=True)
+class _Rows:
+    """Cast rows on their way: what every step needs."""
+
+    h: Array
+    kernel: Kernel
+    at: Stages
+    ws: Workspace
+
+    def reduce(self, b: Array, stage: Format) -> Array:
+        return REDUCTIONS[self.kernel.reduction](b.astype(stage.carrier, copy=False), stage, self.ws)
+
+    def averaged(self, total: Array, wide: Format, stage: Format) -> Array:
+        """Make a sum of d terms a mean; terms that were scaled before are one already."""
+        d = len(self.h)
+        if self.kernel.mean_scale == "divide":
+            # the float64 quotient of <= 24 bits by the exact integer d is never near a tie it is not on
+            return rounded(total.astype(np.float64) / d, wider(wide, stage), stage)
+        if self.kernel.mean_scale == "reciprocal":
+            return operate(self.ws, "mean", np.multiply, total, _reciprocal(d, wide), wider(wide, stage), stage).copy()
+        return rounded(total, wider(wide, stage), stage)
+
+
+def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rms: bool, ws: Workspace) -> Centered:
+    """Run the stages up to the variance on cast rows h; h_max and h_min are their extremes."""
+    rows = _Rows(h=h, kernel=kernel, at=kernel.stages(fmt), ws=ws)
+    at = rows.at
+    largest = np.maximum(np.abs(h_max), np.abs(h_min))
+    if rms:
+        v, diff, diff_format = h, largest, at.T
+        total = mean = np.zeros(h.shape[1], at.mean.carrier)
+        square_sum, raw = _two_pass(rows, v, at.T, mean)
+    else:
+        total, mean, welford_sum = _mean(rows)
+        wide = wider(wider(at.T, at.mean), at.diff)
+        v = operate(ws, "diff", np.subtract, h, mean, wide, at.diff)
+        # rounding is monotone, so the extremes of v are those of h, less the mean
+        ends = operate(ws, "ends", np.subtract, np.stack([h_max, h_min]), mean, wide, at.diff)
+        diff, diff_format = np.abs(ends).max(axis=0), at.diff
+        if welford_sum is not None:
+            square_sum, raw = welford_sum, rows.averaged(welford_sum, at.sum, at.variance)
+        else:
+            square_sum, raw = _VARIANCES[kernel.algorithm](rows, v, at.diff, mean)
+    if kernel.algorithm == "one_pass" and not rms:
+        square = _square(rows, largest, at.T, "largest").copy()
+    else:
+        square = _square(rows, diff, diff_format, "largest").copy()
+    return Centered(
+        h=h,
+        h_max=h_max,
+        h_min=h_min,
+        v=v,
+        total=total,
+        mean=mean,
+        diff=diff,
+        square=square,
+        square_sum=square_sum,
+        raw_variance=raw,
+        variance=_clamped(raw, kernel.clamp_negative),
+    )
+
+
+def _mean(rows: _Rows) -> tuple[Array, Array, Array | None]:
+    """Return the sum, the mean and, of Welford's algorithm, the sum of squares; its running mean stands for its sum."""
+    at = rows.at
+    if rows.kernel.algorithm == "welford":
+        running, squares = _welford(rows)
+        return running, rounded(running, wider(at.sum, at.mean), at.mean), squares
+    if rows.kernel.mean_scale == "terms":
+        wide = wider(at.T, at.sum)
+        terms = operate(rows.ws, "step", np.multiply, rows.h, _reciprocal(len(rows.h), at.T), wide, at.sum)
+        total = rows.reduce(terms, at.sum)
+    else:
+        total = rows.reduce(rows.h, at.sum)
+    return total, rows.averaged(total, at.sum, at.mean), None
+
+
+def _welford(rows: _Rows) -> tuple[Array, Array]:
+    """Return running mean and sum of squares: d = x - m, m += d/k, M2 += d (x - m), each operation rounded in `sum`.
+
+    Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4(3), 1962.
+    """
+    fmt, ws, n = rows.at.sum, rows.ws, rows.h.shape[1]
+    wide = wider(rows.at.T, fmt)
+    mean, squares = np.zeros(n, fmt.carrier), np.zeros(n, fmt.carrier)
+    for k, x in enumerate(rows.h, 1):
+        delta = operate(ws, "delta", np.subtract, x, mean, wide, fmt)
+        if rows.kernel.mean_scale == "divide":
+            part = rounded(delta.astype(np.float64) / k, fmt)
+        elif rows.kernel.fuses_statistics:
+            part = None
+        else:
+            part = operate(ws, "part", np.multiply, delta, _reciprocal(k, fmt), fmt, fmt)
+        if part is None:
+            mean = multiply_add(delta, np.full(n, _reciprocal(k, fmt), fmt.carrier), mean, fmt, fmt, ws)
+        else:
+            mean = operate(ws, "running", np.add, mean, part, fmt, fmt).copy()
+        rest = operate(ws, "rest", np.subtract, x, mean, wide, fmt)
+        if rows.kernel.fuses_statistics:
+            squares = multiply_add(delta, rest, squares, fmt, fmt, ws)
+        else:
+            product = operate(ws, "part", np.multiply, delta, rest, fmt, fmt)
+            squares = operate(ws, "squares", np.add, squares, product, fmt, fmt).copy()
+    return mean, squares
+
+
+def _two_pass(rows: _Rows, v: Array, v_format: Format, mean: Array) -> tuple[Array, Array]:
+    """Return the sum of squares of v and its mean."""
+    square_sum = _sum_of_squares(rows, v, v_format)
+    return square_sum, rows.averaged(square_sum, rows.at.square_sum, rows.at.variance)
+
+
+def _one_pass(rows: _Rows, v: Array, v_format: Format, mean: Array) -> tuple[Array, Array]:
+    """Return the sum of squares of h itself, and its mean less the square of the mean."""
+    at = rows.at
+    square_sum, mean_square = _two_pass(rows, rows.h, at.T, mean)
+    wide = wider(at.mean, at.variance)
+    square = operate(rows.ws, "mean_square", np.multiply, mean, mean, wide, at.variance)
+    return square_sum, operate(rows.ws, "part", np.subtract, mean_square, square, at.variance, at.variance).copy()
+
+
+_VARIANCES: dict[str, Callable[[_Rows, Array, Format, Array], tuple[Array, Array]]] = {
+    "two_pass": _two_pass,
+    "one_pass": _one_pass,
+}
+
+
+def _sum_of_squares(rows: _Rows, v: Array, v_format: Format) -> Array:
+    at, stage = rows.at, rows.at.square_sum
+    if not rows.kernel.fuses_statistics:
+        return rows.reduce(store(_square(rows, v, v_format, "step"), stage, rows.ws), stage)
+    wide = wider(v_format, stage)
+    v = flushed_operand(v, wide)
+    factors = v
+    if rows.kernel.mean_scale == "terms":
+        factors = operate(
+            rows.ws, "step", np.multiply, v, _reciprocal(len(v), at.T), wider(v_format, at.square), at.square
+        )
+        wide = wider(wide, at.square)
+    # the first product has nothing to be added to
+    acc = operate(rows.ws, "part", np.multiply, factors[0], v[0], wide, stage).copy()
+    for a, b in zip(factors[1:], v[1:], strict=True):
+        acc = multiply_add(a, b, acc, wide, stage, rows.ws)
+    return acc
+
+
+def _square(rows: _Rows, v: Array, v_format: Format, name: str) -> Array:
+    """Return v * v, or (c * v) * v with c = 1/d where terms are scaled before they are summed."""
+    stage = rows.at.square
+    wide = wider(v_format, stage)
+    if rows.kernel.mean_scale != "terms":
+        return operate(rows.ws, name, np.multiply, v, v, wide, stage)
+    factors = operate(rows.ws, f"{name} scaled", np.multiply, v, _reciprocal(len(rows.h), rows.at.T), wide, stage)
+    return operate(rows.ws, name, np.multiply, factors, v, wide, stage)
+
+
+def _reciprocal(k: int, fmt: Format) -> float:
+    return round_number(1 / k, fmt)
+
+
+def _clamped(variance: Array, clamp: str) -> Array:
+    if clamp == "none":
+        return variance
+    clamped = np.where(variance < 0, variance.dtype.type(0), variance)
+    return np.where(np.isnan(clamped), variance.dtype.type(0), clamped) if clamp == "zero-nan" else clamped

@@ -1,0 +1,9 @@
+"""From sites to a report: rows -> Summary -> recommendation -> findings -> remedies."""
+
+from __future__ import annotations
+
+from .scanning import audit_site, run
+from .settings import Settings
+from .sweeping import DEFAULT_EPSILONS, sweep
+
+__all__ = ["DEFAULT_EPSILONS", "Settings", "audit_site", "run", "sweep"]

@@ -1,0 +1,43 @@
+"""What rules know of a site beside its Summary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..rules import SiteFacts
+from ..site import Rows, Site, count_nonfinite
+from ..summary import Summary
+
+SAMPLE_ELEMENTS = 1 << 20  # of another axis, to see whether it would make more sense
+
+
+def facts_of(site: Site, summary: Summary) -> SiteFacts:
+    """Return the facts about a site."""
+    return SiteFacts(
+        name=site.name,
+        source=site.source,
+        summary=summary,
+        axes=site.rows.axes,
+        unread_bytes=site.rows.unread_bytes,
+        weight_nonfinite=count_nonfinite(site.weight),
+        bias_nonfinite=count_nonfinite(site.bias),
+        better_axis=_better_axis(site.rows, summary),
+    )
+
+
+def _better_axis(rows: Rows, summary: Summary) -> int | None:
+    """Return another axis whose first rows vary, where most rows along the given one are constant."""
+    counts = summary.input.counts
+    nonzero = counts["finite_rows"] - counts["zero_rows"]
+    constant = counts["constant_rows"] - counts["zero_rows"]
+    if (nonzero == 0 or constant <= nonzero / 2) and rows.features > 1:
+        return None
+    for axis in reversed(range(len(rows.shape))):
+        if (axis,) == rows.axes or rows.shape[axis] == 1:
+            continue
+        other = rows.along(axis)
+        few = min(other.rows, 64, SAMPLE_ELEMENTS // other.features)
+        sample = other.take(np.arange(few))
+        if few and not (sample == sample[:, :1]).all(axis=1).any():
+            return axis
+    return None

@@ -1,0 +1,84 @@
+"""What a run audits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..engine.rows import Plan, accepted_error
+from ..formats import DEFAULT_FORMATS, FORMATS, Format
+from ..kernels import KERNELS, Kernel, get_kernel
+from ..site import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a run audits.
+
+    formats : the formats; kernels : the kernels for every format, or None for that of the site, else default_kernels,
+    else native everywhere and fused where the format is narrower than float32; tolerance : accepted row error;
+    loss_scale : norm of the upstream gradient of a row; compare_epsilon : another program's; verify_all : run remedies
+    of large sites on all their rows too; flush_subnormals : the dtypes that the hardware flushes, for every kernel that
+    does not say otherwise; jobs : threads, 0 = one a core; config : what the report repeats.
+    """
+
+    formats: tuple[Format, ...] = DEFAULT_FORMATS
+    kernels: tuple[Kernel, ...] | None = None
+    default_kernels: tuple[Kernel, ...] | None = None
+    tolerance: float = 0.02
+    loss_scale: float = 1.0
+    compare_epsilon: float | None = None
+    verify_all: bool = False
+    flush_subnormals: str = "none"
+    jobs: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def results(self, site: Site) -> tuple[tuple[Format, Kernel], ...]:
+        """Return the emulations of a site, format by format."""
+        own = None if site.kernel is None else (get_kernel(site.kernel),)
+        kernels = self.kernels or own or self.default_kernels
+        return tuple(
+            (fmt, self.on_hardware(kernel)) for fmt in self.formats for kernel in kernels or _usual_kernels(fmt)
+        )
+
+    def named(self) -> dict[str, Any]:
+        """Return what the report repeats of the emulations and their limit."""
+        return {
+            "formats": [fmt.name for fmt in self.formats],
+            "kernels": None if self.kernels is None else [kernel.name for kernel in self.kernels],
+            "flush_subnormals": self.flush_subnormals,
+            "tolerance": self.tolerance,
+        }
+
+    @property
+    def reported(self) -> dict[str, Any]:
+        """The configuration as the report repeats it, with the accepted error of each format."""
+        limits = {fmt.name: accepted_error(self.tolerance, fmt) for fmt in self.formats}
+        return {**self.config, "limits": limits}
+
+    def on_hardware(self, kernel: Kernel) -> Kernel:
+        """Return the kernel as the hardware runs it."""
+        if self.flush_subnormals == "none" or kernel.flush_subnormals != "none":
+            return kernel
+        return replace(kernel, flush_subnormals=self.flush_subnormals)
+
+    def plan(self, site: Site) -> Plan:
+        """Return the plan of a site: everything at the model's epsilon, no others."""
+        return Plan(
+            results=self.results(site),
+            norm=site.norm,
+            features=site.rows.features,
+            model_epsilon=site.epsilon,
+            epsilon=site.epsilon,
+            tolerance=self.tolerance,
+            weight=site.weight,
+            bias=site.bias,
+            loss_scale=self.loss_scale,
+            compare_epsilon=self.compare_epsilon,
+        )
+
+
+def _usual_kernels(fmt: Format) -> tuple[Kernel, ...]:
+    """Return native, and fused where it differs much from it."""
+    names = ("native", "fused") if fmt.precision < FORMATS["float32"].precision else ("native",)
+    return tuple(KERNELS[name] for name in names)

@@ -1,0 +1,98 @@
+"""A sweep as a page of text: a section a site, and one line of total."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from .. import wording
+from ..report import SweepReport, SweptResult, SweptSite
+from ..wording import counted
+from .style import DEFAULT_STYLE, Style
+from .sweep_response import response_lines
+from .sweep_table import column_name, grid_lines, single_lines
+from .terminal import end_lines
+from .terminal_site import NORMS, header_lines
+
+_INDENT, _HANGING = "  ", "    "
+_FAMILIES = "Yours: lnaudit sweep acts.npy     Other families: lnaudit synth --help     One row: --family bump"
+
+
+def render_sweep(report: SweepReport, style: Style = DEFAULT_STYLE) -> str:
+    """Return the sweep for a terminal or a log; plain ASCII but for names, colours and curves."""
+    blocks = [style.wrap(f"note: {style.safe(note)}", "", "  ") for note in report.notes]
+    for site in report.sites:
+        blocks += _section(site, report, style)
+    blocks += [[_FAMILIES]] if report.config.get("no_data") and report.sites else []
+    blocks.append(end_lines(_total(report), report, style))
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _total(report: SweepReport) -> str:
+    amount = len({point.epsilon for site in report.sites for result in site.results for point in result.points})
+    swept = f" at {counted(amount, 'epsilon')}" if report.sites else ": nothing was swept"
+    return f"{counted(len(report.sites), 'site')}{swept}.{'  exit 2 (not audited).' if report.not_audited else ''}"
+
+
+def _section(site: SweptSite, report: SweepReport, style: Style) -> list[list[str]]:
+    findings = [f"{f.severity}: {f.code} {f.name}: {f.title}" for f in report.findings if f.site == site.name]
+    header = [*_title(site, report, style), *(line for f in findings for line in style.wrap(f, _INDENT, _HANGING))]
+    if len(site.results) == 1:
+        return [header, single_lines(site.results[0], style), _runs(site, report, style), *response_lines(site, style)]
+    header += style.wrap(_cells(site), _INDENT, _HANGING)
+    return [header, *grid_lines(site, style), _runs(site, report, style), *response_lines(site, style)]
+
+
+def _title(site: SweptSite, report: SweepReport, style: Style) -> list[str]:
+    """Say what is swept: a family by its name, a dump as a scan says it."""
+    kernels = list(dict.fromkeys(result.kernel for result in site.results))
+    formats = [result.format for result in site.results]
+    what = f"{formats[0]} {kernels[0]}" if len(formats) == 1 else kernels[0] if len(kernels) == 1 else ""
+    if site.name != site.source:
+        lines = header_lines(site, style, epsilon="the site's epsilon")
+        return [*lines, *(style.wrap(f"kernel: {what}", _INDENT, _HANGING) if what else [])]
+    constant, zero = site.input["constant_rows"], site.input["zero_rows"]
+    facts = [
+        "no PATH given" if report.config.get("no_family") else "",
+        NORMS.get(site.norm, site.norm) + (f", {what}" if what else ""),
+        f"{constant} of the {counted(site.rows, 'row')} constant" if constant > zero else "",
+        f"{zero} of the {counted(site.rows, 'row')} zero" if zero else "",
+    ]
+    return style.wrap(f"{style.safe(site.name)}   ({'; '.join(filter(None, facts))})", "", _INDENT)
+
+
+def _cells(site: SweptSite) -> str:
+    least, most = (wording.magnitude(site.variance.get(end)) for end in ("min", "max"))
+    by = sorted({result.error_by for result in site.results})
+    before = ", before the output is rounded" if by == ["closed-form"] else ""
+    return (
+        f"variance q: {least} to {most}.  ratio: exact q/(q+eps), median row.  cells: verdict, then the worst row's "
+        f"error{before}, or how many of the {counted(site.rows, 'row')} are NaN/Inf or all zero"
+    )
+
+
+def _runs(site: SweptSite, report: SweepReport, style: Style) -> list[str]:
+    """Say for each emulation at which epsilons it passes and what is wrong at the others."""
+    lines: list[str] = []
+    names = [column_name(result, site) for result in site.results]
+    width = max(map(len, names), default=0)
+    for name, result in zip(names, site.results, strict=True):
+        lines += style.wrap(_run(result, report.rules), f"{_INDENT}{name:{width}}  ", " " * (width + 4))
+    sets = [point.epsilon for point in site.results[0].points if (point.collapse_ratio or 1.0) < 0.5]
+    if sets:
+        lines += style.wrap(
+            f"From {wording.epsilon(sets[0])} on epsilon sets the scale of the median row, not the data (q < eps).",
+            _INDENT,
+            _HANGING,
+        )
+    return lines
+
+
+def _run(result: SweptResult, rules: dict[str, str]) -> str:
+    said = []
+    for (verdict, codes), group in groupby(result.points, key=lambda p: (p.verdict, tuple(p.codes))):
+        points = list(group)
+        ends = dict.fromkeys(wording.epsilon(point.epsilon) for point in (points[0], points[-1]))
+        where = "at every epsilon" if len(points) == len(result.points) else f"at {' to '.join(ends)}"
+        why = f" ({', '.join(f'{code} {rules[code]}' for code in codes)})" if codes else ""
+        said.append(f"{'FAIL' if verdict == 'fail' else verdict} {where}{why}")
+    return "; ".join(said)

@@ -1,0 +1,180 @@
+"""Folds what became of the rows in one emulation: first what epsilon has no part in, then the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.epsilon import gains
+from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan
+from ..formats import Format
+from ..kernels import Kernel
+from ..theory import largest_finite
+from .codes import OPERATIONS, Judged, coded_rows, first_bad_operation, worst_of_code
+from .model import ResultSummary
+
+Array = NDArray[Any]
+HALF_RANGE = 0.5  # a row that comes so far is worth a word (design 7: LN106)
+
+
+@dataclass(kw_only=True)
+class Peaks:
+    """Largest magnitude of each stage in each row as a share of its dtype's range, and the largest of them."""
+
+    shares: dict[str, Array]
+    largest: Array
+
+
+def fold_statistics(
+    rows: InputStatistics,
+    cast: CastStatistics,
+    stats: KernelStatistics,
+    fmt: Format,
+    kernel: Kernel,
+    plan: Plan,
+    out: ResultSummary,
+) -> Peaks:
+    """Fold what does not depend on epsilon."""
+    varying = ~rows.constant
+    emulated = np.ldexp(stats.variance, -2 * (rows.unit + plan.prescale))
+    variance_error = np.abs(emulated - rows.variance) / np.where(rows.variance > 0, rows.variance, np.nan)
+    out.variance_error.see(np.where(np.isfinite(stats.variance), variance_error, np.inf)[varying])
+    shares = _shares(cast, stats, fmt, kernel, plan)
+    peaks = Peaks(shares=shares, largest=np.max(list(shares.values()), axis=0))
+    for name, values, where in (
+        ("peak", peaks.largest, None),
+        ("diff", stats.diff, np.isfinite(stats.diff)),
+        ("variance", stats.variance, np.isfinite(stats.variance)),
+        ("-variance of the cast", -stats.variance, np.isfinite(stats.variance) & ~cast.constant & varying),
+        ("-variance", -stats.raw_variance, np.isfinite(stats.raw_variance)),
+    ):
+        out.extremes.see(name, values, rows.index, where)
+    out.first.see_first("zero variance", rows.index, varying & (stats.variance == 0))
+    out.counts.update(
+        finite_rows=len(rows.index),
+        overflow=cast.overflow,
+        underflow=cast.underflow,
+        subnormal=cast.subnormal,
+        nonzero=cast.nonzero,
+        overflow_rows=int((~cast.finite).sum()),
+        finite_cast_rows=int(cast.finite.sum()),
+        destroyed_rows=int((cast.constant & varying).sum()),
+        variance_zero_rows=int((varying & (rows.variance > 0) & (stats.variance == 0)).sum()),
+        variance_nonfinite_rows=int((~np.isfinite(stats.variance) | ~cast.finite).sum()),
+        variance_negative_rows=int((stats.raw_variance < 0).sum()),
+    )
+    return peaks
+
+
+def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
+    """Return the shares by stage; NaN counts as Inf."""
+    at = kernel.stages(fmt)
+    centred = "x" if plan.rms else "x-mean"
+    held = {
+        "|x|": (np.maximum(np.abs(cast.h_max), np.abs(cast.h_min)), fmt),
+        "the sum": (stats.total, at.sum),
+        f"|{centred}|": (stats.diff, at.diff),
+        f"({centred})^2": (stats.square, at.square),
+        "the sum of squares": (stats.square_sum, at.square_sum),
+        "the variance": (stats.variance, at.variance),
+    }
+    shares = {stage: np.abs(values) / where.max for stage, (values, where) in held.items()}
+    return {stage: np.where(np.isnan(share), np.inf, share) for stage, share in shares.items()}
+
+
+def fold_judged(judged: Judged, peaks: Peaks, fmt: Format, out: ResultSummary) -> None:
+    """Fold what a verdict at the emulated epsilon depends on."""
+    rows, cast, stats = judged.rows, judged.cast, judged.stats
+    positions, codes = coded_rows(judged)
+    failing = stats.affine_overflow.astype(bool)
+    failing[positions] = True
+    if failing.any():
+        _fold_codes(judged, positions, codes, failing, out)
+        out.first.see_first("affine", rows.index, stats.affine_overflow)
+    low_headroom = (peaks.largest > HALF_RANGE) & ~failing
+    if low_headroom.any():
+        for stage, share in peaks.shares.items():
+            out.extremes.see(f"healthy peak: {stage}", share, rows.index, low_headroom)
+    healthy = cast.finite & ~judged.nonfinite
+    everywhere = bool(healthy.all())
+    out.error.see(stats.error if everywhere else stats.error[healthy])
+    out.extremes.see("error", stats.error, rows.index, None if everywhere else healthy)
+    out.extremes.see("cast_error", cast.error, rows.index)
+    _count(judged, fmt, failing, out)
+
+
+def fold_details(judged: Judged, out: ResultSummary) -> None:
+    """Fold what is reported of the emulated epsilon beside the verdict."""
+    rows, stats = judged.rows, judged.stats
+    healthy = judged.cast.finite & ~judged.nonfinite
+    residual = np.sqrt(np.maximum(judged.error**2 - (judged.shared * judged.emulated_scale) ** 2, 0.0))
+    out.extremes.see("arithmetic_error", judged.error, rows.index, healthy)
+    out.extremes.see("scale_error", np.abs(judged.shared), rows.index, healthy)
+    out.extremes.see("residual_error", residual, rows.index, healthy)
+    ratio = np.where(judged.nonfinite, np.nan, judged.scale**2 * judged.response.A.reshape(-1))
+    out.ratio.see(ratio[judged.varying])
+    out.counts.update(
+        nan=int(stats.core_nan.sum()),
+        inf=int(stats.core_inf.sum()),
+        affine_nan=int(stats.output_nan.sum()),
+        affine_inf=int(stats.output_inf.sum()),
+        affine_nonfinite_rows=int(((stats.output_nan + stats.output_inf) > 0).sum()),
+    )
+
+
+def _fold_codes(judged: Judged, positions: Array, codes: Array, failing: Array, out: ResultSummary) -> None:
+    coded = judged.only(positions)
+    index = coded.rows.index
+    for name in np.unique(codes).tolist():
+        chosen = codes == name
+        out.primary[name] += int(chosen.sum())
+        deviates = name in ("LN202", "LN204")
+        beside = coded.error if deviates else None
+        out.extremes.see(f"code {name}", worst_of_code(coded, name), index, chosen, beside)
+        out.first.see_first(f"code {name}", index, chosen)
+        if deviates:
+            out.counts[f"{name} beyond"] += int((chosen & (coded.error > 5 * coded.limits)).sum())
+    # a row that fails without a code overflows in weight and bias
+    code_of_row = np.full(len(failing), "LN107", "U5")
+    code_of_row[positions] = codes
+    operation = first_bad_operation(judged.only(np.flatnonzero(failing)))
+    keys, amounts = np.unique(np.stack([code_of_row[failing], operation.astype("U5")]), axis=1, return_counts=True)
+    for (code, number), amount in zip(keys.T.tolist(), amounts.tolist(), strict=True):
+        out.operations[(code, OPERATIONS[int(number)])] += amount
+
+
+def _count(judged: Judged, fmt: Format, failing: Array, out: ResultSummary) -> None:
+    rows, cast, stats, plan = judged.rows, judged.cast, judged.stats, judged.plan
+    out.counts.update(
+        nonfinite_rows=int(np.count_nonzero(judged.nonfinite)),
+        collapsed_rows=int(np.count_nonzero(judged.varying & judged.zero)),
+        affine_overflow_rows=int(np.count_nonzero(stats.affine_overflow)),
+        failing_rows=int(np.count_nonzero(failing)),
+        zero_over_zero_rows=int(np.count_nonzero(cast.finite & (judged.w == 0) & judged.nonfinite)),
+        unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
+        costly_cast_rows=int(np.count_nonzero(cast.error > judged.accepted)),
+    )
+    reach = largest_finite(plan.weight) * plan.loss_scale
+    # no gain is larger than that of the smallest variance
+    smallest = np.ldexp(rows.variance, 2 * rows.unit).min() + plan.effective(plan.epsilon)
+    if smallest > 0 and reach / np.sqrt(smallest) < 0.99 * fmt.max:
+        return
+    gradient, _ = gains(rows, plan.epsilon, plan.features, plan.rms, plan.prescale)
+    overflows = gradient * reach > fmt.max
+    out.counts.update(
+        gradient_overflow_rows=int(np.count_nonzero(judged.varying & overflows)),
+        gradient_overflow_constant_rows=int(np.count_nonzero(~judged.varying & overflows)),
+    )
+
+
+def _unverified(judged: Judged, fmt: Format) -> Array:
+    """Rows that are not finite or whose error, less one rounding of the output, passes their limit."""
+    stats, A = judged.stats, judged.response.A.reshape(-1)
+    beyond = ~(stats.error <= judged.limits)
+    if not beyond.any():
+        return judged.cast.finite & judged.nonfinite
+    rounding = np.where(A > 0, fmt.unit_roundoff * np.abs(judged.scale) * np.sqrt(A), 0.0)
+    return np.asarray(judged.cast.finite & (judged.nonfinite | ~(stats.error <= judged.limits + rounding)))

@@ -1,0 +1,87 @@
+"""Folds what is known of the rows of the file, whatever emulates them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.epsilon import gains, normalized_scale
+from ..engine.rows import InputStatistics, Plan
+from ..theory import collapse_ratio
+from .model import InputSummary
+
+Array = NDArray[Any]
+# a row counts as already normalized within these of mean 0 and variance 1
+ALREADY_MEAN, ALREADY_VARIANCE = 1e-3, 1e-2
+
+
+def fold_rows(rows: InputStatistics, out: InputSummary) -> None:
+    """Fold what does not depend on epsilon."""
+    amax = np.maximum(np.abs(rows.x_max), np.abs(rows.x_min))
+    varying = ~rows.constant
+    out.counts.update(
+        nan=rows.elements_nan,
+        inf=rows.elements_inf,
+        nan_rows=rows.nan_rows,
+        partly_nan_rows=rows.partly_nan_rows,
+        inf_rows=rows.inf_rows,
+        finite_rows=len(amax),
+        zero_rows=int((amax == 0).sum()),
+        constant_rows=int(rows.constant.sum()),
+        varying_rows=int(varying.sum()),
+    )
+    for name, row in (("nan", rows.first_nan_row), ("nonfinite", rows.first_nonfinite_row)):
+        if row >= 0:
+            out.first.see_first(name, np.array([row]))
+    if not len(amax):
+        return
+    variance = _variance(rows)
+    out.extremes.see("max_abs", amax, rows.index)
+    out.extremes.see("variance", variance, rows.index, varying)
+    out.extremes.see("-variance", -variance, rows.index, varying)
+    out.first.see_first("zero", rows.index, amax == 0)
+    out.first.see_first("constant", rows.index, rows.constant)
+    out.variance.see(variance[varying])
+    mean = np.ldexp(rows.mean, rows.unit)
+    normalized = varying & (np.abs(mean) <= ALREADY_MEAN) & (np.abs(variance - 1) <= ALREADY_VARIANCE)
+    out.counts["normalized_rows"] += int(normalized.sum())
+
+
+def fold_ratio(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
+    """Fold the collapse ratio at the model's epsilon."""
+    if len(rows.index):
+        varying = ~rows.constant
+        scale = normalized_scale(rows, plan.model_epsilon)
+        out.ratio.see(scale[varying] ** 2)
+        dominated = varying & (_variance(rows) < plan.model_epsilon)
+        out.counts["epsilon_dominated_rows"] += int(np.count_nonzero(dominated))
+
+
+def fold_gain(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
+    """Fold what the norm does to gradients at the model's epsilon."""
+    if len(rows.index):
+        varying = ~rows.constant
+        largest, radial = gains(rows, plan.model_epsilon, plan.features, plan.rms)
+        out.gain.see(largest[varying])
+        out.extremes.see("gain", largest, rows.index, varying)
+        out.extremes.see("radial_gain", radial, rows.index, varying)
+
+
+def fold_drift(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
+    """Fold how far other epsilons move the rows from the model's."""
+    varying = ~rows.constant
+    if plan.compare_epsilon is not None and len(rows.index):
+        scale = normalized_scale(rows, plan.model_epsilon)
+        drift = np.abs(normalized_scale(rows, plan.compare_epsilon) - scale)
+        out.counts["mismatch_rows"] += int((varying & (drift > plan.tolerance)).sum())
+        out.extremes.see("drift", drift, rows.index, varying)
+    q = _variance(rows)[varying]
+    meant = np.sqrt(collapse_ratio(q, plan.model_epsilon))
+    for i, epsilon in enumerate(plan.tried if len(q) else ()):
+        out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, plan.effective(epsilon))) - meant).max())
+
+
+def _variance(rows: InputStatistics) -> Array:
+    return np.ldexp(rows.variance, 2 * rows.unit) if rows.scaled else rows.variance

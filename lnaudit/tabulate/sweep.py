@@ -1,0 +1,58 @@
+"""From the Summary of a sweep to the rows of the report."""
+
+from __future__ import annotations
+
+import math
+
+from ..advice.window import held
+from ..findings import Finding, worst
+from ..report import Point, SweptResult, SweptSite
+from ..site import Site
+from ..summary import Summary
+from .figures import emulation_figures, site_figures, verdict_of
+
+
+def swept_site(site: Site, summary: Summary) -> SweptSite:
+    """Return the site's own entry, without results."""
+    return SweptSite(**site_figures(site, summary), results=[])
+
+
+def swept_result(summary: Summary, i: int, severity: str | None, points: list[Point]) -> SweptResult:
+    """Return the entry of one emulation."""
+    _, kernel = summary.plan.results[i]
+    by_elements = summary.plan.by_elements or not kernel.has_closed_form(summary.plan.rms)
+    return SweptResult(
+        **emulation_figures(summary, i, severity),
+        error_by="elements" if by_elements else "closed-form",
+        points=points,
+    )
+
+
+def point_of(point: Summary, i: int, findings: list[Finding]) -> Point:
+    """Return the entry of one emulation at one epsilon; `findings` are those about it."""
+    fmt, kernel = point.plan.results[i]
+    result, some = point.results[i], point.input.counts["varying_rows"] > 0
+    severity = worst(findings)
+    return Point(
+        epsilon=point.plan.epsilon,
+        epsilon_stored=held(point.plan.epsilon, fmt, kernel)[0],
+        collapse_ratio=point.input.ratio.quantile(0.5),
+        error=result.error.quantiles(p50=0.5, max=1),
+        nonfinite_rows=result.counts["nonfinite_rows"],
+        collapsed_rows=result.counts["collapsed_rows"] if some else None,
+        output_std=_output_std(point, i),
+        verdict=verdict_of(severity),
+        codes=[finding.code for finding in findings if finding.severity == severity != "note"],
+    )
+
+
+def _output_std(point: Summary, i: int) -> float | None:
+    """Return the standard deviation of all elements of the core, n - 1 in the denominator; NaN if one is."""
+    result = point.results[i]
+    n = point.input.counts["finite_rows"] * point.plan.features
+    if n < 2:
+        return None
+    total, squares = map(float, result.moments)
+    if result.counts["nonfinite_rows"]:
+        return math.nan
+    return math.sqrt(max(0.0, (squares - total * total / n) / (n - 1)))
