@@ -54,7 +54,17 @@ class Trials:
     again.
     """
 
-    def __init__(self, rows: Rows, summary: Summary, judge: Judge, *, complete: bool = False) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        summary: Summary,
+        judge: Judge,
+        *,
+        on_hardware: Callable[[Kernel], Kernel] = lambda kernel: kernel,
+        complete: bool = False,
+    ) -> None:
+        # the kernels that are known, as the hardware of the audit runs them
+        self.ladder = tuple(on_hardware(KERNELS[name]) for name in LADDER)
         self._rows = rows
         self._main = summary
         self._judge = judge
@@ -150,11 +160,11 @@ def offer(trials: Trials, fmt: Format, kernel: Kernel, choice: Choice, ills: Cod
 def weakest_clean_kernel(trials: Trials, fmt: Format) -> tuple[str | None, bool]:
     """Return the first kernel of the ladder without an error finding, and whether all rows were run to find it."""
     whole = True
-    for name in LADDER:
-        trial = trials.run(fmt, KERNELS[name])
+    for kernel in trials.ladder:
+        trial = trials.run(fmt, kernel)
         whole = whole and trials.whole(trial)
         if "error" not in trials.codes(trial).values():
-            return name, whole
+            return kernel.name, whole
     return None, whole
 
 
@@ -254,10 +264,12 @@ def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> O
             two_pass = replace(kernel, algorithm="two_pass", name=kernel.name.replace("one_pass", "two_pass"))
             detail = f"a two-pass variance (kernel {two_pass.name})"
             yield trials.offer(ills, "kernel", detail, trials.run(fmt, two_pass), kernel=two_pass.name)
-        for name in LADDER:
-            if name != kernel.name:
-                detail = f"kernel {name}: {KERNELS[name].stands_for}"
-                yield trials.offer(ills, "kernel", detail, trials.run(fmt, KERNELS[name]), kernel=name)
+        for other in trials.ladder:
+            if other.name != kernel.name:
+                # a flag of the hardware stays what it is
+                trial = trials.run(fmt, replace(other, flush_subnormals=kernel.flush_subnormals))
+                detail = f"kernel {other.name}: {other.stands_for}"
+                yield trials.offer(ills, "kernel", detail, trial, kernel=other.name)
 
     return _best(offers(), ills)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..formats import Format
 from .fma import fused
-from .rounding import flushed_operand, round_in_place, rounding_of
+from .rounding import flushed_operand, round_in_place, rounded, rounding_of
 from .workspace import Array, Workspace
 
 FEW = 1 << 11  # elements
@@ -76,18 +76,22 @@ def serial_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
     return total
 
 
-def serial_fma_sum(a: Array, b: Array, fmt: Format, ws: Workspace) -> Array:
+def serial_fma_sum(a: Array, b: Array, fmt: Format, ws: Workspace, stored: Format | None = None) -> Array:
     """Sum products over the first axis from left to right, fused: acc = a[0]*b[0], acc = fma(a[i], b[i], acc).
 
     Parameters
     ----------
     a, b : ndarray, shapes (d, n)
         Values of `fmt` in its carrier, left unchanged.
+    stored : Format, optional
+        Each partial sum is stored in this format, if it is another one.
     """
     a, b = flushed_operand(a, fmt), flushed_operand(b, fmt)
     total = np.zeros(np.broadcast_shapes(a.shape[1:], b.shape[1:]), fmt.carrier)
     for x, y in zip(a, b, strict=True):
         total = fused(x, y, total, fmt, ws)
+        if stored is not None and stored is not fmt:
+            total = rounded(total, stored)
     return total
 
 

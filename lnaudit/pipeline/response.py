@@ -24,9 +24,9 @@ def curves(site: Site, plan: Plan) -> list[ResponseCurve]:
         ResponseCurve(
             epsilon=epsilon,
             t=t.tolist(),
-            response=list(map(float, response(t, epsilon))),
-            sensitivity=list(map(float, sensitivity(t, epsilon))),
-            sensitivity_measured=list(map(float, _slope(t, epsilon))),
+            response=[float(h) for h in np.atleast_1d(response(t, epsilon))],
+            sensitivity=[float(slope) for slope in np.atleast_1d(sensitivity(t, epsilon))],
+            sensitivity_measured=[float(slope) for slope in _slope(t, epsilon)],
             kernels=[
                 {"format": fmt.name, "kernel": kernel.name, "response": _last(rows, plan, i, epsilon)}
                 for i, (fmt, kernel) in enumerate(plan.results)

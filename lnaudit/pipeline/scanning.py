@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..advice import CONSTANTS, Choice, Trials, candidates, offer, recommend, weakest_clean_kernel
+from ..advice.by_elements import fill_table
 from ..advice.remedies import Codes, Offer
 from ..findings import SEVERITIES, Finding, worst
 from ..formats import Format
@@ -55,11 +56,12 @@ def audit_site(site: Site, settings: Settings, progress: Progress | None = None)
     plan = replace(settings.plan(site), epsilons=(*tried, *(e for e in CONSTANTS if e not in tried)))
     summary = summarize(site.rows, plan, progress, settings.jobs)
     facts = facts_of(site, summary)
-    trials = Trials(site.rows, summary, _judge, complete=settings.verify_all)
+    trials = Trials(site.rows, summary, _judge, on_hardware=settings.on_hardware, complete=settings.verify_all)
     findings = site_findings(facts)
     report = site_of(site, summary)
     choices: list[tuple[Format, Kernel, Choice]] = []
     for i, (fmt, kernel) in enumerate(plan.results):
+        fill_table(trials, summary, i)
         choice = recommend(summary, i)
         found = result_findings(ResultFacts(site=facts, number=i, choice=choice))
         ills = _ills(found)

@@ -11,7 +11,7 @@ from .style import DEFAULT_STYLE, Style
 from .sweep_response import response_lines
 from .sweep_table import column_name, grid_lines, single_lines
 from .terminal import end_lines
-from .terminal_site import NORMS, header_lines
+from .terminal_site import NORMS, flushing, header_lines
 
 _INDENT, _HANGING = "  ", "    "
 _FAMILIES = "Yours: lnaudit sweep acts.npy     Other families: lnaudit synth --help     One row: --family bump"
@@ -35,7 +35,8 @@ def _total(report: SweepReport) -> str:
 
 def _section(site: SweptSite, report: SweepReport, style: Style) -> list[list[str]]:
     findings = [f"{f.severity}: {f.code} {f.name}: {f.title}" for f in report.findings if f.site == site.name]
-    header = [*_title(site, report, style), *(line for f in findings for line in style.wrap(f, _INDENT, _HANGING))]
+    facts = [*findings, *flushing(report.config)]
+    header = [*_title(site, report, style), *(line for fact in facts for line in style.wrap(fact, _INDENT, _HANGING))]
     if len(site.results) == 1:
         return [header, single_lines(site.results[0], style), _runs(site, report, style), *response_lines(site, style)]
     header += style.wrap(_cells(site), _INDENT, _HANGING)

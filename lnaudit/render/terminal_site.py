@@ -48,7 +48,7 @@ def legend_lines(report: Report, style: Style) -> list[str]:
     facts = ["Counts are rows.", "Error: RMS of a row against the exact result, 1 = normalized scale."]
     if any(layout is None or layout.has_ratio for layout in layouts):
         facts.append("Ratio: variance that comes out, 1 = all; smallest/median row.")
-    facts += [*_limit(report), f"Epsilons tried: {_tried()}."]
+    facts += [*_limit(report), f"Epsilons tried: {_tried()}.", *flushing(report.config)]
     if any(r.recommendation.epsilon is not None and not r.recommendation.verified for r in results):
         facts.append("?: not verified by a second run.")
     used = [name for name in _KERNELS if any(r.kernel == name for r in results)]
@@ -66,6 +66,13 @@ def _packed(sentences: Sequence[str], style: Style) -> list[str]:
         else:
             lines += style.wrap(sentence, _INDENT, _HANGING)
     return lines
+
+
+def flushing(config: dict[str, Any]) -> list[str]:
+    """Say which subnormal numbers count as zero."""
+    dtypes = config.get("flush_subnormals", "none")
+    which = {"all": "all dtypes", "T": "the audited format"}.get(dtypes, dtypes)
+    return [] if dtypes == "none" else [f"Subnormal numbers of {which} are flushed to zero (--ftz)."]
 
 
 def _tried() -> str:

@@ -48,8 +48,8 @@ def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     return {
         "severity": "warning",
         "title": f"{counts['underflow']:,} of {counts['nonzero']:,} nonzero elements become 0 in the cast",
-        "message": f"The smallest {facts.fmt.name} number is {short(facts.fmt.smallest_subnormal)}; what the cast cuts "
-        f"off costs {short(cost)} of the normalized scale in the worst row.",
+        "message": f"The smallest {facts.fmt.name} number is {short(facts.kernel.stages(facts.fmt).T.smallest)}; what "
+        f"the cast cuts off costs {short(cost)} of the normalized scale in the worst row.",
         "rows": counts["costly_cast_rows"],
         "row": facts.result.extremes.row("cast_error"),
         "measured": counts["underflow"] / counts["nonzero"],

@@ -31,7 +31,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
         "At epsilon 0 nothing keeps the variance, when it rounds to 0, from being divided by."
         if epsilon == 0
         else f"{wording.epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is "
-        f"{short(place.smallest_subnormal)}."
+        f"{short(place.smallest)}."
     )
     if rows:
         return {
@@ -41,7 +41,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
             "rows": rows,
             "row": facts.result.first.row("code LN301"),
             "measured": 0.0,
-            "limit": place.smallest_subnormal,
+            "limit": place.smallest,
         }
     if epsilon == 0 or left_on_zero_row(epsilon, fmt, facts.kernel) > 0:
         return None
@@ -52,7 +52,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
         "message": f"{how} No row of this file is lost by that; a zero or constant row (padding, a dead channel) gives "
         "0/0 = NaN.",
         "measured": 0.0,
-        "limit": place.smallest_subnormal,
+        "limit": place.smallest,
     }
 
 

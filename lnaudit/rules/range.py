@@ -108,7 +108,7 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     vanish = (
         "The one-pass formula subtracts two equal numbers."
         if facts.kernel.algorithm == "one_pass"
-        else f"Squares below {short(square.smallest_subnormal)} vanish in {square.name}."
+        else f"Squares below {short(square.smallest)} vanish in {square.name}."
     )
     return {
         "severity": "note",
@@ -117,7 +117,7 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
         "rows": rows,
         "row": facts.result.first.row("zero variance"),
         "measured": facts.site.input.variance.min,
-        "limit": square.smallest_subnormal,
+        "limit": square.smallest,
     }
 
 

@@ -47,8 +47,8 @@ def _plus_epsilon(x: Array, epsilons: tuple[float, ...], own: Format, stage: For
     return rounded(np.add(x, held, dtype=wide.carrier), wide, stage)
 
 
-def _normalize_format(at: Stages) -> Format:
-    return wider(wider(at.diff, at.rstd), at.normalized)
+def _normalize_format(at: Stages, rms: bool) -> Format:
+    return wider(wider(at.T if rms else at.diff, at.rstd), at.normalized)
 
 
 def normalize(rows: Centered, inverse_: Array, fmt: Format, kernel: Kernel, rms: bool, ws: Workspace) -> Array:
@@ -57,7 +57,7 @@ def normalize(rows: Centered, inverse_: Array, fmt: Format, kernel: Kernel, rms:
     if kernel.shifts(rms):
         return _scaled_and_shifted(rows.h, rows.mean, inverse_, at, kernel, ws)
     ufunc = np.divide if kernel.inverse == "div" else np.multiply
-    return operate(ws, "step", ufunc, rows.v, inverse_, _normalize_format(at), at.normalized)
+    return operate(ws, "step", ufunc, rows.v, inverse_, _normalize_format(at, rms), at.normalized)
 
 
 def _scaled_and_shifted(h: Array, mean: Array, rstd: Array, at: Stages, kernel: Kernel, ws: Workspace) -> Array:
@@ -86,7 +86,7 @@ def core_maximum(ends: Ends, inverse_: Array, fmt: Format, kernel: Kernel, rms: 
         both = np.stack([np.broadcast_to(end, inverse_.shape) for end in (ends.h_max, ends.h_min)])
         n = _scaled_and_shifted(both.astype(at.T.carrier), ends.mean, inverse_, at, kernel, ws)
         return np.asarray(np.abs(rounded(n, at.output)).max(axis=0))
-    wide = _normalize_format(at)
+    wide = _normalize_format(at, rms)
     ufunc = np.divide if kernel.inverse == "div" else np.multiply
     diff, inverse_ = flushed_operand(ends.diff, wide), flushed_operand(inverse_, wide)
     return rounded(ufunc(diff, inverse_, dtype=wide.carrier), wide, at.normalized, at.output)
@@ -155,5 +155,9 @@ def _times_plus(
     wide = wider(wider(a_format, factor_format), at.affine)
     if factor is not None and addend is not None and kernel.fuses_apply:
         return multiply_add(a, factor, addend, wide, at.affine, ws)
-    product = a if factor is None else operate(ws, "affine", np.multiply, a, factor, wide, at.affine)
-    return product if addend is None else operate(ws, "biased", np.add, product, addend, wide, at.affine)
+    product, held_in = a, a_format
+    if factor is not None:
+        product, held_in = operate(ws, "affine", np.multiply, a, factor, wide, at.affine), at.affine
+    if addend is None:
+        return product
+    return operate(ws, "biased", np.add, product, addend, wider(held_in, at.affine), at.affine)

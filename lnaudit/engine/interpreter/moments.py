@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arithmetic import REDUCTIONS, Workspace, flushed_operand, round_number, rounded
+from ...arithmetic import REDUCTIONS, Workspace, round_number, rounded, serial_fma_sum
 from ...formats import Format, wider
 from ...kernels import Kernel, Stages
 from .operate import multiply_add, operate, store
@@ -171,19 +171,13 @@ def _sum_of_squares(rows: _Rows, v: Array, v_format: Format) -> Array:
     at, stage = rows.at, rows.at.square_sum
     if not rows.kernel.fuses_statistics:
         return rows.reduce(store(_square(rows, v, v_format, "step"), stage, rows.ws), stage)
-    wide = wider(v_format, stage)
-    v = flushed_operand(v, wide)
-    factors = v
+    wide, factors = wider(v_format, stage), v
     if rows.kernel.mean_scale == "terms":
         factors = operate(
             rows.ws, "step", np.multiply, v, _reciprocal(len(v), at.T), wider(v_format, at.square), at.square
         )
         wide = wider(wide, at.square)
-    # the first product has nothing to be added to
-    acc = operate(rows.ws, "part", np.multiply, factors[0], v[0], wide, stage).copy()
-    for a, b in zip(factors[1:], v[1:], strict=True):
-        acc = multiply_add(a, b, acc, wide, stage, rows.ws)
-    return acc
+    return serial_fma_sum(factors, v, wide, rows.ws, stored=stage)
 
 
 def _square(rows: _Rows, v: Array, v_format: Format, name: str) -> Array:

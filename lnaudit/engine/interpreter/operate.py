@@ -28,7 +28,7 @@ def operate(
 
 def multiply_add(a: Array, b: Array, c: Array, wide: Format, stage: Format, ws: Workspace) -> Array:
     """Return a * b + c rounded once in the widest format that takes part, stored in its stage's."""
-    return store(fma(a, b, c, wide), stage, ws)
+    return store(fma(a, b, c, wide, ws), stage, ws)
 
 
 def store(x: Array, stage: Format, ws: Workspace) -> Array:
