@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import copysign, inf, isfinite, isinf, isnan, ldexp, nan
-
 from fractions import Fraction
+from math import copysign, inf, isfinite, isinf, isnan, ldexp, nan
 
 from .oracles import EMAX, EMIN, PRECISION, infinite, root_exact
 

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
+from .oracles import PRECISION
+
 DATA = Path(__file__).parent / "data"
 FORMATS = ("float16", "bfloat16", "float32", "float64")
 KERNELS = ("native-serial", "native", "decomposed", "stored-stats", "fused")
 WIDTHS = (1, 2, 3, 17, 100)
 REAL = tuple(sorted(path.stem for path in DATA.glob("*.npy")))
-# largest finite number and precision of each format (IEEE 754-2019, table 3.5; bfloat16: 8 bits, float32's exponents)
+# largest finite number (IEEE 754-2019, table 3.5; bfloat16 and tfloat32: 8 and 11 bits, float32's exponents; float8: OCP
+# 8-bit floating point, table 1), and standard deviations at which a format overflows and has subnormal numbers
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": 1.79e308}
-PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+LARGEST |= {"tfloat32": 3.4011621342146535e38, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+TOO_LARGE = {"float16": 1e6, "float64": 1.0, "float8_e4m3fn": 1e4, "float8_e5m2": 1e6}
+SUBNORMAL = {"float16": 3e-7, "float8_e4m3fn": 6e-3, "float8_e5m2": 4e-5}
 
 
 @cache
@@ -44,7 +49,7 @@ def named_rows(fmt: str, width: int) -> dict[str, np.ndarray]:
         "zero": np.zeros(width),
         "overflow on squaring": 4 * np.sqrt(LARGEST[fmt]) * noise[7],
         "overflow on summing": 0.75 * LARGEST[fmt] * np.tanh(0.1 * noise[8] + 1),
-        "overflow in the cast": noise[9] * (1e6 if fmt == "float16" else 1e39 if fmt != "float64" else 1.0),
-        "subnormal": 3e-7 * noise[3] if fmt == "float16" else 3e-41 * noise[3],
+        "overflow in the cast": noise[9] * TOO_LARGE.get(fmt, 1e39),
+        "subnormal": SUBNORMAL.get(fmt, 3e-41) * noise[3],
         "alternating": np.where(np.arange(width) % 2, 1.0, -1.0),
     }

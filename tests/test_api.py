@@ -12,6 +12,7 @@ import pytest
 import lnaudit
 from lnaudit import LnauditError, pipeline, theory
 from lnaudit.render import render_json
+from lnaudit.site import Rows, Site
 
 from .rows import FORMATS, KERNELS, REAL, real_rows
 

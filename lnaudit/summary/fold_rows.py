@@ -49,20 +49,12 @@ def fold_rows(rows: InputStatistics, out: InputSummary) -> None:
     out.counts["normalized_rows"] += int(normalized.sum())
 
 
-def fold_ratio(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
-    """Fold the collapse ratio at the model's epsilon."""
+def fold_gain(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
+    """Fold what the norm does to gradients at the model's epsilon, and where epsilon sets the scale."""
     if len(rows.index):
         varying = ~rows.constant
-        scale = normalized_scale(rows, plan.model_epsilon)
-        out.ratio.see(scale[varying] ** 2)
         dominated = varying & (_variance(rows) < plan.model_epsilon)
         out.counts["epsilon_dominated_rows"] += int(np.count_nonzero(dominated))
-
-
-def fold_gain(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
-    """Fold what the norm does to gradients at the model's epsilon."""
-    if len(rows.index):
-        varying = ~rows.constant
         largest, radial = gains(rows, plan.model_epsilon, plan.features, plan.rms)
         out.gain.see(largest[varying])
         out.extremes.see("gain", largest, rows.index, varying)

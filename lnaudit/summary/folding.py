@@ -14,7 +14,7 @@ from ..formats import Format
 from ..kernels import Kernel
 from .codes import judge, row_limits
 from .fold_result import Peaks, fold_details, fold_judged, fold_statistics
-from .fold_rows import fold_drift, fold_gain, fold_ratio, fold_rows
+from .fold_rows import fold_drift, fold_gain, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
 
 Array = NDArray[Any]
@@ -29,11 +29,8 @@ def fold(statistics: RowStatistics, plan: Plan) -> Summary:
     fixed = summary.fixed
     if fixed is not None:
         fold_rows(rows, fixed.input)
-    fold_ratio(rows, plan, summary.input)
     fold_gain(rows, plan, summary.input)
     fold_drift(rows, plan, summary.input)
-    for point in summary.points:
-        fold_ratio(rows, point.plan, point.input)
     if not len(rows.index):
         return summary
     for i, ((fmt, kernel), stats) in enumerate(zip(plan.results, statistics.kernels, strict=True)):

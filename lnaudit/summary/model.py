@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.rows import Plan
+from ..theory import collapse_ratio
 from .codes import PRIMARY_CODES
 from .parts import Extremes, Histogram
 
@@ -19,7 +20,7 @@ WITNESS_ROWS = 64
 TOLERATED_SHARE = 0.01  # of the rows may exceed a limit by up to five times before it is an error (design 7)
 
 
-def _ratio_histogram() -> Histogram:
+def _fine_histogram() -> Histogram:
     """Ratios crowd around 1, where what is missing is what matters: four digits instead of two."""
     return Histogram(bits=14)
 
@@ -35,15 +36,19 @@ class InputSummary:
     counts: Counter[str] = field(default_factory=Counter)
     extremes: Extremes = field(default_factory=Extremes)
     first: Extremes = field(default_factory=Extremes)
-    variance: Histogram = field(default_factory=Histogram)
-    ratio: Histogram = field(default_factory=_ratio_histogram)
+    variance: Histogram = field(default_factory=_fine_histogram)
     gain: Histogram = field(default_factory=Histogram)
+
+    def collapse_ratio(self, epsilon: float, **asked: float) -> dict[str, float | None]:
+        """Return quantiles of q/(q+epsilon) over rows that are not constant: those of q, with which it grows."""
+        quantiles = self.variance.quantiles(**asked)
+        return {key: None if q is None else float(collapse_ratio(q, epsilon)) for key, q in quantiles.items()}
 
     def merge(self, other: InputSummary) -> None:
         """Take in the summary of other rows."""
         self.counts.update(other.counts)
         self.distortion = np.maximum(self.distortion, other.distortion)
-        for name in ("extremes", "first", "variance", "ratio", "gain"):
+        for name in ("extremes", "first", "variance", "gain"):
             getattr(self, name).merge(getattr(other, name))
 
 
@@ -92,7 +97,7 @@ class ResultSummary:
     first: Extremes = field(default_factory=Extremes)
     error: Histogram = field(default_factory=Histogram)
     variance_error: Histogram = field(default_factory=Histogram)
-    ratio: Histogram = field(default_factory=_ratio_histogram)
+    ratio: Histogram = field(default_factory=_fine_histogram)
     moments: Array = field(default_factory=lambda: np.zeros(2))
 
     @property

@@ -41,7 +41,7 @@ def site_figures(site: Site, summary: Summary) -> dict[str, Any]:
         },
         "parameters": _parameters(site),
         "variance": summary.input.variance.quantiles(min=0, p01=0.01, p50=0.5, p99=0.99, max=1),
-        "collapse_ratio": summary.input.ratio.quantiles(min=0, p01=0.01, p50=0.5),
+        "collapse_ratio": summary.input.collapse_ratio(summary.plan.model_epsilon, min=0, p01=0.01, p50=0.5),
         "epsilon_dominated_rows": counts["epsilon_dominated_rows"] if some else None,
         "gain": {
             **summary.input.gain.quantiles(p50=0.5, max=1),

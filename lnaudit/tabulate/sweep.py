@@ -36,7 +36,7 @@ def point_of(point: Summary, i: int, findings: list[Finding]) -> Point:
     return Point(
         epsilon=point.plan.epsilon,
         epsilon_stored=held(point.plan.epsilon, fmt, kernel)[0],
-        collapse_ratio=point.input.ratio.quantile(0.5),
+        collapse_ratio=point.input.collapse_ratio(point.plan.epsilon, p50=0.5)["p50"],
         error=result.error.quantiles(p50=0.5, max=1),
         nonfinite_rows=result.counts["nonfinite_rows"],
         collapsed_rows=result.counts["collapsed_rows"] if some else None,
