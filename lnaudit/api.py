@@ -20,7 +20,7 @@ from .report import Recommendation, Report
 from .site import ArrayRows, Site, check_norm
 
 Array = NDArray[Any]
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
 BLOCK = 1 << 20
 
 
@@ -131,7 +131,8 @@ def audit(
     Parameters
     ----------
     x : array_like, shape (..., d) for axis -1
-        float16, bfloat16 (ml_dtypes), float32 or float64; other numbers are taken as float64.
+        float16, float32, float64, or bfloat16, float8_e4m3fn, float8_e5m2 of ml_dtypes; other numbers are taken as
+        float64.
     epsilon : float
         The model's epsilon, >= 0: its exact output is what the model means.
     axis : int or tuple of int

@@ -75,7 +75,7 @@ class Rows(ABC):
     shape : tuple of int
         Shape of the whole array.
     dtype : numpy.dtype
-        What its elements are (float16, bfloat16 of ml_dtypes, float32, float64; either byte order).
+        What its elements are (float16, float32, float64; bfloat16, float8_e4m3fn, float8_e5m2 of ml_dtypes).
     axis : int or tuple of int
         The reduced axes as they were given.
     axes : tuple of int

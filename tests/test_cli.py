@@ -123,7 +123,9 @@ def test_a_crash_is_3_and_one_line(quiet, tmp_path):
 
 def test_an_interrupt_is_130(quiet, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import lnaudit.pipeline\ndef stop(*a, **k):\n    raise KeyboardInterrupt\nlnaudit.pipeline.scanning.audit_site = stop\n"
+        "import lnaudit.pipeline\n"
+        "def stop(*a, **k):\n    raise KeyboardInterrupt\n"
+        "lnaudit.pipeline.scanning.audit_site = stop\n"
     )
     done = run("scan", quiet, env={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 130

@@ -91,8 +91,8 @@ def closed_forms(x: np.ndarray, name: str, norm: str, model_epsilon: float) -> l
                 Closed(
                     statistics=rows,
                     response=response,
-                    E=[row_error(rows.input, response, e, fmt)[i] for i, e in enumerate(EPSILONS)],
-                    F=row_error(rows.input, response, model_epsilon, fmt),
+                    E=[row_error(rows.input, response, (e,), fmt)[i] for i, e in enumerate(EPSILONS)],
+                    F=row_error(rows.input, response, (model_epsilon,), fmt),
                     # the final rounding, and half of a subnormal step; 1/std may be infinite where nothing is left
                     rounding=fmt.unit_roundoff * np.where(stats.A > 0, response.scale * np.sqrt(stats.A), 0.0)
                     + fmt.smallest_subnormal / 2,
@@ -234,7 +234,7 @@ def test_prescaled_rows(name: str, k: int):
         rows = numpy_engine.analyse(x, 0, plan, Workspace())
         for (fmt, kernel), stats in zip(plan.results, rows.kernels, strict=True):
             response = respond(rows.input, rows.casts[fmt], stats, EPSILONS, fmt, kernel, plan)
-            F = row_error(rows.input, response, 1e-5, fmt)
+            F = row_error(rows.input, response, (1e-5,), fmt)
             for i, core in enumerate(emulate(np.ldexp(x, k), name, kernel.name, "layer")):
                 finite = np.isfinite(core).all(axis=1)
                 np.testing.assert_array_equal(response.nonfinite[i], ~finite)

@@ -448,7 +448,10 @@ def test_dtype_reaches_the_reader(here):
         ({"epsilon": math.inf}, "--eps: inf is no epsilon; give one finite number >= 0"),
         ({"norm": "batch"}, "--norm: unknown norm 'batch'; choose from layer, rms"),
         ({"norm": "group"}, "--norm: norm 'group' is not supported yet; only layer and rms are"),
-        ({"dtype": "int4"}, "--dtype: unknown element type 'int4'; choose from float16, bfloat16, float32, float64"),
+        (
+            {"dtype": "int4"},
+            "--dtype: unknown element type 'int4'; choose from float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2",
+        ),
     ],
 )
 def test_options_that_fit_no_site(options, message):

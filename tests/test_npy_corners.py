@@ -484,6 +484,7 @@ def test_the_option_reaches_every_file(tmp_path, monkeypatch):
         (CODES[0].view(E5M2), "bfloat16", E5M2),
         (values((32,), "bfloat16"), "e4m3", BF16),
         (values((32,), "bfloat16"), "float16", np.float16),
+        (values((32,), "<f2"), "bfloat16", np.float16),
         (values((32,), "<f8"), "e4m3", np.float64),
     ],
 )

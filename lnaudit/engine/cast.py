@@ -59,7 +59,7 @@ def analyse_cast(
     if h is not x:
         cast.underflow = zeros - (x.size - cast.nonzero)
         cast.shift, cast.D, cast.S = _deviation(h, x, reference, plan, ws)
-    cast.error = cast_error(rows, cast, plan.model_epsilon)
+    cast.error = cast_error(rows, cast, (plan.model_epsilon,))[0]
     return h, cast
 
 

@@ -5,6 +5,7 @@ Nothing here looks at elements: one number a row, kernel and epsilon.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import Workspace
-from ..double_double import two_product
+from ..double_double import two_product, two_sum
 from ..formats import Format
 from ..kernels import Kernel, Stages
 from . import interpreter
@@ -42,6 +43,11 @@ class Response:
     A: Array
     v_mean: Array
 
+    def at(self, number: int) -> Response:
+        """Return the same of one epsilon."""
+        part = slice(number, number + 1)
+        return Response(**{f.name: _lines(getattr(self, f.name), part) for f in fields(self)})
+
     def only(self, chosen: Array) -> Response:
         """Return the same of some rows."""
         return Response(**{f.name: _columns(getattr(self, f.name), chosen) for f in fields(self)})
@@ -55,6 +61,10 @@ class Response:
     def zero(self) -> Array:
         """Rows whose core is all zero."""
         return np.asarray(self.core_maximum == 0)
+
+
+def _lines(values: Any, part: slice) -> Any:
+    return values[part] if np.ndim(values) == 2 else values
 
 
 def _columns(values: Any, chosen: Array) -> Any:
@@ -78,7 +88,7 @@ def respond(
     if kernel.inverse != "div":
         scale = held
     elif fmt.precision == 53:
-        scale, scale_low = _reciprocal(held)
+        scale, scale_low = _quotient(1.0, held)
     else:
         scale = 1.0 / held
     ends = interpreter.Ends(
@@ -112,87 +122,116 @@ def _shift(
     """Set D, S and A of a kernel that takes off the rounded mean * rstd: v_hat = h - that / rstd (design 4).
 
     With c = h - x and t = mean(x) - mean_hat: D = mean((c + t)^2), S = mean(c v), A = q + 2S + D, in units of the
-    scaled row.
+    scaled row. Of a constant cast row A is the mean of v_hat squared, to which the sum would cancel.
     """
-    taken = interpreter.shift_of(ends.mean, response.inverse, at, Workspace()).astype(np.float64) / response.scale
-    t = rows.mean - np.ldexp(taken, -(rows.unit + prescale))
-    response.v_mean = cast.shift + t
+    shift = interpreter.shift_of(ends.mean, response.inverse, at, Workspace()).astype(np.float64)
+    taken, taken_low = _quotient(shift, response.scale)
+    # 1/std = 0 leaves nothing of the row, whatever is taken off
+    taken = np.where(response.scale == 0, ends.mean, taken)
+    unscale = -(rows.unit + prescale)
+    mean, mean_low = two_sum(rows.mean, cast.shift)
+    response.v_mean = (mean - np.ldexp(taken, unscale)) + (mean_low + rows.mean_low - np.ldexp(taken_low, unscale))
+    S = np.where(cast.constant, -rows.variance, cast.S)
     response.D = cast.D + response.v_mean**2
-    response.S = np.broadcast_to(cast.S, response.D.shape)
-    response.A = rows.variance + 2 * response.S + response.D
+    response.S = np.broadcast_to(S, response.D.shape)
+    response.A = np.where(cast.constant, 0.0, rows.variance + 2 * S + cast.D) + response.v_mean**2
 
 
-def _reciprocal(den: Array) -> tuple[Array, Array]:
-    """Return 1/den as a sum of two doubles; den = 0 gives Inf, Inf gives 0."""
-    high = 1.0 / den
-    product, error = two_product(high, den)
-    low = high * ((1.0 - product) - error)
-    return high, np.where(np.isfinite(low), low, 0.0)
+def _quotient(a: Array | float, b: Array) -> tuple[Array, Array]:
+    """Return a/b as a sum of two doubles, the second 0 where the first is not finite."""
+    (a, k), (b, n) = np.frexp(a), np.frexp(b)
+    high = np.asarray(a / b)
+    product, error = two_product(high, b)
+    low = ((a - product) - error) / b
+    return np.ldexp(high, k - n), np.ldexp(np.where(np.isfinite(low), low, 0.0), k - n)
 
 
 def _rho(rows: InputStatistics, epsilon: float, prescale: int) -> tuple[Array, Array]:
     """Return 1/sqrt(q + epsilon * 4^-prescale) in units of the scaled row, as a sum of two doubles."""
     key = (epsilon, prescale)
     if key not in rows.roots:
-        rows.roots[key] = inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, epsilon)
+        if rows.precise or rows.scaled or prescale:
+            found = inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, epsilon)
+        else:
+            w = rows.variance + epsilon
+            found = np.where(w > 0, 1.0 / np.sqrt(w), 0.0), np.zeros(())
+        rows.roots[key] = found
     return rows.roots[key]
+
+
+def _rhos(rows: InputStatistics, epsilons: Sequence[float], prescale: int) -> tuple[Array, Array]:
+    """Return the same of several epsilons, or of one for all; shape (epsilons, rows)."""
+    roots = [_rho(rows, epsilon, prescale) for epsilon in epsilons]
+    return np.stack([root for root, _ in roots]), np.stack([low for _, low in roots])
 
 
 def row_error(
     rows: InputStatistics,
     response: Response,
-    against: float,
+    against: Sequence[float],
     fmt: Format,
     prescale: int = 0,
 ) -> Array:
     """Return E (or F): the RMS of r_hat v_hat - rho v, with rho = 1/sqrt(q + against), before the final rounding.
 
     Shape (epsilons, rows), in units of the normalized output; NaN where the core is not finite. With the emulated
-    epsilon as `against` (and its prescale) this is the arithmetic error E, with the model's the total deviation F
-    (design 4).
+    epsilons as `against` (and their prescale) this is the arithmetic error E, with the model's alone the total
+    deviation F (design 4).
     """
-    rho, rho_low = _rho(rows, against, prescale)
+    rho, rho_low = _rhos(rows, against, prescale)
     q, r = rows.variance, response.scale
     difference = r - rho
     if fmt.precision == 53:
         difference += response.scale_low - rho_low
-    # difference^2 q + 2 difference r S + r^2 D, in the order of Horner
-    squared: Array = difference * q
-    squared += (2 * response.S) * r
-    squared *= difference
-    squared += r * r * response.D
-    # the first form cancels when the kernel has emptied the row
-    emptied = np.broadcast_to(~(response.A >= q / 4) | (response.A == 0), r.shape)
+    squared = _squared(difference, q, r, response.S, response.D)
+    # that cancels when the kernel has emptied the row
+    emptied = ~(response.A >= q / 4)
+    emptied |= response.A == 0
     if emptied.any():
+        emptied = np.broadcast_to(emptied, r.shape)
         q, S, A, rho, r = (np.broadcast_to(part, r.shape)[emptied] for part in (q, response.S, response.A, rho, r))
         # where nothing is left the scale does not count; rho^2 alone may overflow
         squared[emptied] = np.where(A == 0, (rho * np.sqrt(q)) ** 2, r**2 * A - 2 * r * rho * (q + S) + rho**2 * q)
     error = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+    lost = ~(np.isfinite(error) | response.nonfinite)
+    if lost.any():
+        # beside a square that overflows rho v does not count
+        np.copyto(error, response.scale * np.sqrt(response.A), where=lost)
     error[response.nonfinite] = np.nan
     return error
 
 
-def cast_error(rows: InputStatistics, cast: CastStatistics, epsilon: float) -> Array:
-    """Return G: the RMS of exact LN of the cast row minus exact LN of the row, both at an epsilon (design 4)."""
-    q, D, S = rows.variance, cast.D, cast.S
-    rho, _ = _rho(rows, epsilon, 0)
-    w = q + 2 * S
-    w += D
-    np.maximum(w, 0.0, out=w)
-    w += np.ldexp(epsilon, -2 * rows.unit) if rows.scaled else epsilon
-    rho_h = 1.0 / np.sqrt(w)
-    rho_h[~np.isfinite(rho_h)] = 0.0
-    difference = rho_h - rho
-    squared = difference * q
-    squared += 2 * S * rho_h
+def _squared(difference: Array, q: Array, r: Array, S: Array, D: Array) -> Array:
+    """Return difference^2 q + 2 difference r S + r^2 D, in the order of Horner."""
+    squared: Array = difference * q
+    step = (2 * S) * r
+    squared += step
     squared *= difference
-    squared += rho_h * rho_h * D
+    np.multiply(r, r, out=step)
+    step *= D
+    squared += step
+    return squared
+
+
+def cast_error(rows: InputStatistics, cast: CastStatistics, epsilons: Sequence[float]) -> Array:
+    """Return G: the RMS of exact LN of the cast row minus exact LN of the row, both at an epsilon (design 4).
+
+    Shape (epsilons, rows).
+    """
+    q, D, S = rows.variance, cast.D, cast.S
+    if not D.any():  # the cast changes nothing
+        return np.where(cast.finite, 0.0, np.full((len(epsilons), 1), np.nan))
+    rho, _ = _rhos(rows, epsilons, 0)
+    added = np.array([[epsilon] for epsilon in epsilons])
+    w = np.maximum(q + 2 * S + D, 0.0) + (np.ldexp(added, -2 * rows.unit) if rows.scaled else added)
+    rho_h = np.divide(1.0, np.sqrt(w, out=w), out=w)
+    rho_h[~np.isfinite(rho_h)] = 0.0
+    squared = _squared(rho_h - rho, q, rho_h, S, D)
     error = np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
-    error[D == 0] = 0.0
-    if cast.constant.any():
-        error[cast.constant] = (np.sqrt(q) * rho)[cast.constant]
-    error[~cast.finite] = np.nan
-    return np.asarray(error)
+    for where, value in ((D == 0, 0.0), (cast.constant, np.sqrt(q) * rho), (~cast.finite, np.nan)):
+        if where.any():
+            error = np.where(where, value, error)
+    return error
 
 
 def scale_error(rows: InputStatistics, response: Response, against: float, prescale: int = 0) -> Array:

@@ -60,9 +60,10 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
         double_double=_needs_double_double(plan),
         spare=ws.array("product", x.shape, "float64"),
     )
-    statistics.mean, statistics.variance, statistics.unit = reference.mean, reference.variance, reference.unit
+    statistics.mean, statistics.mean_low = reference.mean, reference.mean_low
+    statistics.variance, statistics.unit = reference.variance, reference.unit
     if reference.variance_low is not None:
-        statistics.variance_low = reference.variance_low
+        statistics.variance_low, statistics.precise = reference.variance_low, True
     meant = exact_core(reference, plan.model_epsilon, ws.array("meant", x.shape, "float64"))
 
     casts: dict[Format, CastStatistics] = {}
@@ -91,7 +92,7 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
     x_max, x_min = lane_extremes(x)
     finite = np.isfinite(x_max) & np.isfinite(x_min)
     index = np.arange(first_row, first_row + x.shape[1])
-    counts: dict[str, int] = {}
+    counts: dict[str, Any] = {}
     if not finite.all():
         bad = x[:, ~finite]
         nan, inf = np.isnan(bad).sum(axis=0), np.isinf(bad).sum(axis=0)
@@ -114,6 +115,7 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
         x_max=x_max,
         x_min=x_min,
         mean=nothing,
+        mean_low=nothing,
         variance=nothing,
         variance_low=nothing,
         unit=nothing.astype(np.int64),

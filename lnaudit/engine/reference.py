@@ -24,11 +24,12 @@ EXTREME_EXPONENT = 300
 class Reference:
     """Exact centred rows: v of shape (d, n), mean (0 for RMSNorm) and q of shape (n,), with low parts in double-double.
 
-    `unit` holds the exponent by which a row was scaled, x * 2^-unit.
+    `unit` holds the exponent by which a row was scaled, x * 2^-unit. The mean has a low part in any case.
     """
 
     v: Array
     mean: Array
+    mean_low: Array
     variance: Array
     unit: Array
     v_low: Array | None = None
@@ -118,18 +119,20 @@ def center(
 def _center_corrected(x: Array, rms: bool, unit: Array, spare: Array | None) -> Reference:
     """Corrected two-pass: centre, then take the mean of the residual off (Chan, Golub, LeVeque 1983)."""
     d = len(x)
-    mean = np.zeros(x.shape[1])
+    mean = mean_low = np.zeros(x.shape[1])
     if not rms:
         for _ in range(2):
             part = lane_sum(x) / d
             np.subtract(x, part, out=x)
-            mean += part
-    return Reference(v=x, mean=mean, variance=lane_sum(np.multiply(x, x, out=spare)) / d, unit=unit)
+            mean, mean_low = two_sum(mean, part)
+    variance = lane_sum(np.multiply(x, x, out=spare)) / d
+    return Reference(v=x, mean=mean, mean_low=mean_low, variance=variance, unit=unit)
 
 
 def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
     if rms:
-        mean, v, v_low = np.zeros(x.shape[1]), x, np.zeros_like(x)
+        mean = mean_low = np.zeros(x.shape[1])
+        v, v_low = x, np.zeros_like(x)
     else:
         mean, mean_low = _divide(*_tree_sum(x, np.zeros_like(x)), len(x))
         v, error = two_sum(x, -mean)
@@ -137,7 +140,15 @@ def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
     square, square_low = two_product(v, v)
     square_low += 2.0 * v * v_low
     variance, variance_low = _divide(*_tree_sum(square, square_low), len(x))
-    return Reference(v=v, mean=mean, variance=variance, unit=unit, v_low=v_low, variance_low=variance_low)
+    return Reference(
+        v=v,
+        mean=mean,
+        mean_low=mean_low,
+        variance=variance,
+        unit=unit,
+        v_low=v_low,
+        variance_low=variance_low,
+    )
 
 
 def _renormalize(high: Array, low: Array) -> tuple[Array, Array]:

@@ -109,19 +109,21 @@ class Plan:
 class InputStatistics:
     """The rows of the file, by the reference.
 
-    x_max, x_min: extremes. mean: of the scaled row (0 for RMSNorm). variance, variance_low: q of the scaled row as a
-    sum of two doubles (low is 0 unless the float64 format is audited). unit: exponent of the power of two by which the
-    reference scaled the row. constant: all elements equal (RMSNorm: all zero).
+    x_max, x_min: extremes. mean, mean_low: of the scaled row (0 for RMSNorm) as a sum of two doubles. variance,
+    variance_low: its q, likewise; precise: the low parts are not 0, as the float64 format needs them. unit: exponent of
+    the power of two by which the reference scaled the row. constant: all elements equal (RMSNorm: all zero).
     """
 
     index: Array
     x_max: Array
     x_min: Array
     mean: Array
+    mean_low: Array
     variance: Array
     variance_low: Array
     unit: Array
     constant: Array
+    precise: bool = False
     elements_nan: int = 0
     elements_inf: int = 0
     nan_rows: int = 0
@@ -215,7 +217,7 @@ def pick(statistics: T, chosen: Array) -> T:
     values = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
     picked = type(statistics)(**values)
     if isinstance(statistics, InputStatistics):
-        known = {key: (root[chosen], low[chosen]) for key, (root, low) in statistics.roots.items()}
+        known = {k: (root[chosen], low[chosen] if low.ndim else low) for k, (root, low) in statistics.roots.items()}
         cast(InputStatistics, picked).roots.update(known)
     return picked
 
@@ -226,6 +228,8 @@ def _join(parts: list[T]) -> T:
         column = [getattr(part, f.name) for part in parts]
         if isinstance(column[0], np.ndarray):
             values[f.name] = np.concatenate(column)
+        elif f.name == "precise":
+            values[f.name] = column[0]
         elif f.name.startswith("first_"):
             values[f.name] = min((row for row in column if row >= 0), default=-1)
         else:

@@ -31,7 +31,6 @@ def spool_stdin() -> Spool:
                 file.write(piece)
                 if file.tell() == len(piece) and not piece.startswith(MAGIC):
                     break
-            file.flush()
             return Spool(os.dup(file.fileno()))
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()

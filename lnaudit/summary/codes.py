@@ -112,32 +112,45 @@ def judge(
 ) -> Judged:
     """Work out error and fate of rows at the emulated epsilon."""
     response = respond(rows, cast, stats, (plan.epsilon,), fmt, kernel, plan)
-    if kernel.has_closed_form(plan.rms):
-        error = row_error(rows, response, plan.epsilon, fmt, plan.prescale)[0]
-    else:
-        error = stats.error  # element by element, against the model's epsilon, which a sweep and a scan emulate
+    error = row_error(rows, response, (plan.epsilon,), fmt, plan.prescale)[0]
+    return judged_at(rows, cast, stats, response, error, fmt, kernel, plan)
+
+
+def judged_at(
+    rows: InputStatistics,
+    cast: CastStatistics,
+    stats: KernelStatistics,
+    response: Response,
+    error: Array,
+    fmt: Format,
+    kernel: Kernel,
+    plan: Plan,
+) -> Judged:
+    """Judge rows whose response to an epsilon is known; `error` is E by the closed form, if the kernel has one."""
     return Judged(
         rows=rows,
         cast=cast,
         stats=stats,
         response=response,
-        error=error,
+        # else element by element, against the model's epsilon, which a sweep and a scan emulate
+        error=error if kernel.has_closed_form(plan.rms) else stats.error,
         limits=row_limits(cast, fmt, plan),
         accepted=plan.limit_of(fmt),
         plan=plan,
     )
 
 
-def coded_rows(judged: Judged) -> tuple[Array, Array]:
-    """Return the rows that are not healthy, by position, and the primary code of each."""
-    unusual = judged.nonfinite | judged.zero | ~(judged.error <= judged.limits)
-    unusual |= judged.cast.constant & judged.varying
+def coded_rows(judged: Judged) -> tuple[bool, Array, Array]:
+    """Say whether any row is unusual, and return those that are not healthy, by position, with their primary codes."""
+    unusual = judged.nonfinite | judged.zero
+    unusual |= ~(judged.error <= judged.limits)
+    unusual |= judged.cast.constant
     unusual |= ~judged.cast.finite
     positions = np.flatnonzero(unusual)
     if not len(positions):
-        return positions, np.zeros(0, "U5")
+        return False, positions, np.zeros(0, "U5")
     codes = primary_codes(judged.only(positions))
-    return positions[codes != ""], codes[codes != ""]
+    return True, positions[codes != ""], codes[codes != ""]
 
 
 def primary_codes(judged: Judged) -> Array:

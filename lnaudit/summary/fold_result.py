@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +18,17 @@ from .codes import OPERATIONS, Judged, coded_rows, first_bad_operation, worst_of
 from .model import ResultSummary
 
 Array = NDArray[Any]
+NEARLY = 0.99  # of the range: what stays below cannot pass it by rounding
 HALF_RANGE = 0.5  # a row that comes so far is worth a word (design 7: LN106)
 
 
 @dataclass(kw_only=True)
 class Peaks:
-    """Largest magnitude of each stage in each row as a share of its dtype's range, and the largest of them."""
+    """Largest magnitude of each stage in each row as a share of its dtype's range; rows in which one is large."""
 
     shares: dict[str, Array]
-    largest: Array
+    low_headroom: Array
+    smallest_variance: float
 
 
 def fold_statistics(
@@ -43,9 +46,9 @@ def fold_statistics(
     variance_error = np.abs(emulated - rows.variance) / np.where(rows.variance > 0, rows.variance, np.nan)
     out.variance_error.see(np.where(np.isfinite(stats.variance), variance_error, np.inf)[varying])
     shares = _shares(cast, stats, fmt, kernel, plan)
-    peaks = Peaks(shares=shares, largest=np.max(list(shares.values()), axis=0))
+    largest = np.max(list(shares.values()), axis=0)
     for name, values, where in (
-        ("peak", peaks.largest, None),
+        ("peak", largest, None),
         ("diff", stats.diff, np.isfinite(stats.diff)),
         ("variance", stats.variance, np.isfinite(stats.variance)),
         ("-variance of the cast", -stats.variance, np.isfinite(stats.variance) & ~cast.constant & varying),
@@ -66,7 +69,8 @@ def fold_statistics(
         variance_nonfinite_rows=int((~np.isfinite(stats.variance) | ~cast.finite).sum()),
         variance_negative_rows=int((stats.raw_variance < 0).sum()),
     )
-    return peaks
+    smallest = float(np.ldexp(rows.variance, 2 * rows.unit).min())
+    return Peaks(shares=shares, low_headroom=largest > HALF_RANGE, smallest_variance=smallest)
 
 
 def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
@@ -88,22 +92,26 @@ def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: 
 def fold_judged(judged: Judged, peaks: Peaks, fmt: Format, out: ResultSummary) -> None:
     """Fold what a verdict at the emulated epsilon depends on."""
     rows, cast, stats = judged.rows, judged.cast, judged.stats
-    positions, codes = coded_rows(judged)
-    failing = stats.affine_overflow.astype(bool)
-    failing[positions] = True
-    if failing.any():
+    unusual, positions, codes = coded_rows(judged)
+    failing = np.zeros(len(rows.index), bool)
+    if unusual or stats.affine_overflow.any():
+        failing |= stats.affine_overflow
+        failing[positions] = True
         _fold_codes(judged, positions, codes, failing, out)
-        out.first.see_first("affine", rows.index, stats.affine_overflow)
-    low_headroom = (peaks.largest > HALF_RANGE) & ~failing
-    if low_headroom.any():
+        _count_unusual(judged, failing, out)
+    if peaks.low_headroom.any():
+        low_headroom = peaks.low_headroom & ~failing
         for stage, share in peaks.shares.items():
             out.extremes.see(f"healthy peak: {stage}", share, rows.index, low_headroom)
-    healthy = cast.finite & ~judged.nonfinite
-    everywhere = bool(healthy.all())
-    out.error.see(stats.error if everywhere else stats.error[healthy])
-    out.extremes.see("error", stats.error, rows.index, None if everywhere else healthy)
+    healthy = None if not unusual else cast.finite & ~judged.nonfinite
+    out.error.see(stats.error if healthy is None else stats.error[healthy])
+    out.extremes.see("error", stats.error, rows.index, healthy)
     out.extremes.see("cast_error", cast.error, rows.index)
-    _count(judged, fmt, failing, out)
+    out.counts.update(
+        unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
+        costly_cast_rows=int(np.count_nonzero(cast.error > judged.accepted)),
+    )
+    _fold_gradient(judged, peaks.smallest_variance, fmt, out)
 
 
 def fold_details(judged: Judged, out: ResultSummary) -> None:
@@ -126,6 +134,7 @@ def fold_details(judged: Judged, out: ResultSummary) -> None:
 
 
 def _fold_codes(judged: Judged, positions: Array, codes: Array, failing: Array, out: ResultSummary) -> None:
+    out.first.see_first("affine", judged.rows.index, judged.stats.affine_overflow.astype(bool))
     coded = judged.only(positions)
     index = coded.rows.index
     for name in np.unique(codes).tolist():
@@ -146,21 +155,24 @@ def _fold_codes(judged: Judged, positions: Array, codes: Array, failing: Array, 
         out.operations[(code, OPERATIONS[int(number)])] += amount
 
 
-def _count(judged: Judged, fmt: Format, failing: Array, out: ResultSummary) -> None:
-    rows, cast, stats, plan = judged.rows, judged.cast, judged.stats, judged.plan
+def _count_unusual(judged: Judged, failing: Array, out: ResultSummary) -> None:
+    cast, stats = judged.cast, judged.stats
     out.counts.update(
         nonfinite_rows=int(np.count_nonzero(judged.nonfinite)),
         collapsed_rows=int(np.count_nonzero(judged.varying & judged.zero)),
         affine_overflow_rows=int(np.count_nonzero(stats.affine_overflow)),
         failing_rows=int(np.count_nonzero(failing)),
         zero_over_zero_rows=int(np.count_nonzero(cast.finite & (judged.w == 0) & judged.nonfinite)),
-        unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
-        costly_cast_rows=int(np.count_nonzero(cast.error > judged.accepted)),
     )
+
+
+def _fold_gradient(judged: Judged, smallest_variance: float, fmt: Format, out: ResultSummary) -> None:
+    """Count the rows in which an upstream gradient overflows."""
+    rows, plan = judged.rows, judged.plan
     reach = largest_finite(plan.weight) * plan.loss_scale
     # no gain is larger than that of the smallest variance
-    smallest = np.ldexp(rows.variance, 2 * rows.unit).min() + plan.effective(plan.epsilon)
-    if smallest > 0 and reach / np.sqrt(smallest) < 0.99 * fmt.max:
+    smallest = smallest_variance + plan.effective(plan.epsilon)
+    if smallest > 0 and reach / math.sqrt(smallest) < NEARLY * fmt.max:
         return
     gradient, _ = gains(rows, plan.epsilon, plan.features, plan.rms, plan.prescale)
     overflows = gradient * reach > fmt.max

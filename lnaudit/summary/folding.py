@@ -12,13 +12,14 @@ from ..engine.epsilon import cast_error, respond, row_error
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, pick
 from ..formats import Format
 from ..kernels import Kernel
-from .codes import judge, row_limits
+from .codes import judge, judged_at, row_limits
 from .fold_result import Peaks, fold_details, fold_judged, fold_statistics
 from .fold_rows import fold_drift, fold_gain, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
 
 Array = NDArray[Any]
 SLICE = 2_048  # rows whose epsilon table is worked out at a time: temporaries stay in cache
+AT_ONCE = 8  # points
 
 
 def fold(statistics: RowStatistics, plan: Plan) -> Summary:
@@ -42,38 +43,49 @@ def fold(statistics: RowStatistics, plan: Plan) -> Summary:
         _fold_table(rows, cast, stats, fmt, kernel, plan, result)
         if fixed is not None:
             fold_statistics(rows, cast, stats, fmt, kernel, plan, fixed.results[i])
-        for number, point in enumerate(summary.points):
-            _fold_point(rows, cast, stats, peaks, i, number, point)
+        for start in range(0, len(summary.points), AT_ONCE):
+            _fold_points(rows, cast, stats, peaks, i, start, summary.points[start : start + AT_ONCE])
     return summary
 
 
-def _fold_point(
+def _fold_points(
     rows: InputStatistics,
     cast: CastStatistics,
     stats: KernelStatistics,
     peaks: Peaks,
     i: int,
-    number: int,
-    point: Summary,
+    start: int,
+    points: list[Summary],
 ) -> None:
-    """Judge the rows as if the epsilon of a point were the model's."""
-    plan = point.plan
+    """Judge the rows at some points, as if the epsilon of each were the model's; `start` is the number of the first."""
+    plan = points[0].plan
     fmt, kernel = plan.results[i]
-    cast = replace(cast, error=cast_error(rows, cast, plan.model_epsilon))
-    stats = replace(stats, affine_overflow=stats.point_overflow[:, number])
+    epsilons = tuple(point.plan.epsilon for point in points)
+    response = respond(rows, cast, stats, epsilons, fmt, kernel, plan)
+    errors = row_error(rows, response, epsilons, fmt)
+    costs = cast_error(rows, cast, epsilons)
     by_elements = stats.point_error.shape[1] > 0
-    if by_elements:
-        stats.error = stats.point_error[:, number]
-    judged = judge(rows, cast, stats, fmt, kernel, plan)
-    if by_elements:
-        total, squares = stats.point_sum[:, number], stats.point_square[:, number]
-    else:
-        stats.error = judged.error
-        scale = judged.scale
-        total, squares = scale * judged.response.v_mean, scale * scale * judged.response.A
-        total, squares = (np.reshape(part, -1) * plan.features for part in (total, squares))
-    point.results[i].moments += [float(total.sum()), float(squares.sum())]
-    fold_judged(judged, peaks, fmt, point.results[i])
+    for k, point in enumerate(points):
+        at = start + k
+        here = response.at(k)
+        if by_elements:
+            error, total, squares = stats.point_error[:, at], stats.point_sum[:, at], stats.point_square[:, at]
+        else:
+            # of the whole row, from its mean and its mean square
+            scale = here.scale * plan.features
+            error, total, squares = errors[k], scale * here.v_mean, here.scale * scale * here.A
+        judged = judged_at(
+            rows,
+            replace(cast, error=costs[k]),
+            replace(stats, error=error, affine_overflow=stats.point_overflow[:, at]),
+            here,
+            errors[k],
+            fmt,
+            kernel,
+            point.plan,
+        )
+        point.results[i].moments += [total.sum(), squares.sum()]
+        fold_judged(judged, peaks, fmt, point.results[i])
 
 
 def _fold_table(
@@ -96,7 +108,7 @@ def _fold_table(
             continue
         some = pick(rows, judged)
         response = respond(some, pick(cast, judged), pick(stats, judged), plan.tried, fmt, kernel, plan)
-        F = row_error(some, response, plan.model_epsilon, fmt)
+        F = row_error(some, response, (plan.model_epsilon,), fmt)
         table = EpsilonTable.empty(len(plan.tried))
         table.nonfinite = response.nonfinite.sum(axis=1)
         table.failing = (~(limits[judged] >= F)).sum(axis=1)

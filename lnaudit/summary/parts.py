@@ -23,6 +23,11 @@ class Extremes:
         self, name: str, values: Array, index: Array, where: Array | None = None, beside: Array | None = None
     ) -> None:
         """Take in the values of rows, those of the mask `where` if given; `beside` is kept of the row that wins."""
+        if where is None and len(values):
+            at = int(values.argmax())
+            if not np.isnan(values[at]):  # a NaN would have come first
+                self._put(name, (float(values[at]), int(index[at]), 0.0 if beside is None else float(beside[at])))
+                return
         valid = ~np.isnan(values) if where is None else where & ~np.isnan(values)
         if not valid.any():
             return
@@ -78,12 +83,14 @@ class Histogram:
 
     def see(self, values: Array) -> None:
         """Take in numbers; NaN never counts."""
-        values = np.abs(values)
-        if np.isnan(values).any():
-            values = values[~np.isnan(values)]
         if not len(values):
             return
         low, high = float(values.min()), float(values.max())
+        if not low > 0 or math.isnan(high):
+            values = np.abs(values[~np.isnan(values)])
+            if not len(values):
+                return
+            low, high = float(values.min()), float(values.max())
         self.min, self.max = min(self.min, low), max(self.max, high)
         keys = values.view(np.int64) >> self._shift
         first = np.array(low).view(np.int64) >> self._shift
