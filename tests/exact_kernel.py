@@ -270,9 +270,7 @@ class ExactKernel:
             y.append(self.store(self.weigh(row, i, x, inverse, w, b), "output")[0])
         return Finished(inverse=inverse[0], core=core, output=y)
 
-    def weigh(
-        self, row: Centred, i: int, n: Number, inverse: Number, w: Number | None, b: Number | None
-    ) -> Number:
+    def weigh(self, row: Centred, i: int, n: Number, inverse: Number, w: Number | None, b: Number | None) -> Number:
         """Apply weight and bias in the order that `apply` says; without a weight nothing is multiplied."""
         order = self.axes["apply"]
         if order == "folded":

@@ -170,7 +170,7 @@ def without_remedies(left_out: bool = True) -> Iterator[None]:
         yield
         return
     with (
-        mock.patch.object(scanning, "offer", lambda *_: []),
-        mock.patch.object(scanning, "weakest_clean_kernel", lambda *_: (None, True)),
+        mock.patch.object(scanning, "offer", return_value=[]),
+        mock.patch.object(scanning, "weakest_clean_kernel", return_value=(None, True)),
     ):
         yield

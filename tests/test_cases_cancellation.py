@@ -1,7 +1,7 @@
 """Field cases of class E, cancellation and coarse input grids, and F, degenerate rows, widths and axes.
 
-B49 ends with an error of 0.084 of two-pass float32 at an offset of 1e6, but names no input; B47's variance of up to
-3e-6 is 2.9e-6, 2.4 times the true one of its own row.
+B47's variance "up to 2.9 times wrong" is 2.9 times the nominal 1e-6; the worst row is 3.2 times too large by its own.
+B49 ends with an error of 0.084 of two-pass float32 at an offset of 1e6, but names no input.
 """
 
 from __future__ import annotations
@@ -101,11 +101,13 @@ def test_b43_what_float32_rows_should_give(offset, wanted):
     assert close_to(lnaudit.layer_norm(x, format="float64")[0], wanted)
 
 
-@pytest.mark.parametrize("offset", [100, 1000])
+@pytest.mark.parametrize("offset", [100, 1000, 10000])
 def test_b43_welford_does_not_cancel(offset):
-    x = offset + np.arange(16) * 1e-3
-    core = lnaudit.layer_norm(x, kernel="native:variance=welford")
-    assert core[0] == pytest.approx(-1.3415, abs=0.005)
+    """The report calls it right; from left to right in float32 it is so within 5 %."""
+    x = [(offset + np.arange(16) * 1e-3).astype(np.float32)]
+    exact = np.var(x, dtype=np.float64)
+    assert abs(statistics(x, "float32", "native:variance=welford").variance[0] / exact - 1) < 0.05
+    assert abs(statistics(x, "float32", ONE_PASS).variance[0] / exact - 1) > 0.5
 
 
 def test_b44_the_order_of_the_sum_decides():
@@ -129,8 +131,9 @@ def test_b47_variances_around_zero_are_reported():
     report = lnaudit.audit(NEAR_THREE, formats="float32", kernels=ONE_PASS)
     finding = next(f for f in report.findings if f.code == "LN201")
     assert (finding.severity, finding.rows) == ("note", 27)
-    # 2.9 times the true 1e-6, whose own value scatters by 20 % over 512 elements
-    assert 1.9 <= report.sites[0].results[0].variance_error["max"] <= 2.4
+    wrong = variance / NEAR_THREE.var(axis=1, dtype=np.float64)
+    assert close_to(wrong.max(), "3.2")
+    assert report.sites[0].results[0].variance_error["max"] == pytest.approx(np.abs(wrong - 1).max(), rel=1e-9)
 
 
 def test_b49_the_file_is_measured_in_double():
@@ -148,13 +151,14 @@ def test_b49_tfloat32_leaves_two_values():
 
 
 def test_b49_welford_drifts_where_two_passes_do_not():
-    """At an offset of 1e6 float32 numbers are 2^-4 apart: the mean of two passes errs by less than half of that."""
+    """At an offset of 1e6 float32 numbers are 2^-4 apart; Welford's mean is off by several of these, up to 0.32."""
     x = (1e6 + rng(18).normal(size=(16, 1024))).astype(np.float32)
     exact = x.astype(np.float64).mean(axis=1)
     two_passes, welford = (
         np.abs(statistics(x, "float32", kernel).mean - exact).max() for kernel in ("native", "native:variance=welford")
     )
-    assert two_passes <= 2**-5 < welford
+    assert two_passes < 2**-4
+    assert 4 * 2**-4 < welford <= 0.32
 
 
 def test_b50_rounding_the_file_or_rounding_in_the_norm():
@@ -181,7 +185,6 @@ def test_b50_rounding_the_file_or_rounding_in_the_norm():
 def test_b51_what_padding_with_zeros_before_centring_would_do(d, padded_to, shrinks):
     """The padded elements become -mean: the variance gains (P-d)/d mean^2, which no sum by halves may show."""
     x = rng(19).normal(0, 1, (1, d)) + 5.0
-    wrong = float((np.pad(x, ((0, 0), (0, padded_to - d))) - x.mean()).var() + 0)
     v = np.append(x - x.mean(), np.full(padded_to - d, -x.mean()))
     wrong = float((v * v).sum() / d)
     assert wrong == pytest.approx(x.var() + (padded_to - d) / d * x.mean() ** 2, rel=1e-12)
@@ -198,10 +201,10 @@ def test_b51_widths_that_are_no_power_of_two(d, norm):
     v = x - x.mean(axis=1, keepdims=True) if norm == "layer" else x
     q = (v * v).mean(axis=1)
     wanted = v / np.sqrt(q + 1e-5)[:, None]
-    # float32 offsets of 5 leave 2^-21 of an element; in exact arithmetic d = 1 is all that is left of it
+    # the reported errors were 95 % at d = 3 and 0.003 % at d = 255
     for kernel in (*LADDER, "native:variance=welford"):
-        np.testing.assert_allclose(statistics(x, "float32", kernel, norm).variance, q, rtol=2e-6)
-        np.testing.assert_allclose(lnaudit.layer_norm(x, kernel=kernel, norm=norm), wanted, atol=2e-6)
+        np.testing.assert_allclose(statistics(x, "float32", kernel, norm).variance, q, rtol=1e-5)
+        np.testing.assert_allclose(lnaudit.layer_norm(x, kernel=kernel, norm=norm), wanted, atol=1e-5)
 
 
 def test_b52_the_residue_of_a_constant_row_is_within_its_bound():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
+import numpy as np
 import pytest
 
+import lnaudit
 from lnaudit.errors import LnauditError
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import AXES, KERNELS, LADDER, get_kernel
@@ -32,61 +35,22 @@ def test_plain_names_give_the_table_row():
         assert get_kernel(kernel) is kernel
 
 
-BY_ROOT = ("native-serial", "native", "decomposed")
-TO_TRY = "use inverse=recip_sqrt or inverse=rsqrt"
-MULTIPLIES = ("sub_mul", "scale_shift", "folded", "gamma_rstd_first", "gamma_center_first")
-# what contradicts the rest of a textbook kernel: its line after the name, and what it says to use
-REFUSED = {
-    **{
-        (name, "apply", order): (f"apply={order} multiplies by 1/std, inverse=div divides by the root", TO_TRY)
-        for name in BY_ROOT
-        for order in MULTIPLIES
-    },
-    **{
-        (name, "apply", "div"): ("apply=div divides by the root, inverse=rsqrt gives 1/std", "use inverse=div")
-        for name in ("stored-stats", "fused")
-    },
-    **{
-        (name, "epsilon_place", "outside"): (
-            "epsilon_place=outside adds epsilon to the root, which inverse=rsqrt never has",
-            "use inverse=recip_sqrt or inverse=div",
-        )
-        for name in ("stored-stats", "fused")
-    },
-    **{
-        (name, "fma", fused): (
-            f"fma={fused} adds products to a running sum, reduction=tree has none",
-            "use reduction=serial, or fma=apply",
-        )
-        for name in LADDER
-        if name != "native-serial"
-        for fused in ("stats", "all")
-    },
-}
+def contradicts(name: str, axis: str, value: str) -> bool:
+    """Whether one override contradicts the rest of a textbook kernel: whether it divides, whether it sums by halves."""
+    divides = name not in ("stored-stats", "fused")
+    return (
+        (axis == "apply" and (value == "div") != divides)
+        or (axis == "epsilon_place" and value == "outside" and not divides)
+        or (axis == "fma" and value in ("stats", "all") and name != "native-serial")
+    )
 
 
-def every_override() -> Iterator[tuple[str, str, str]]:
-    for name, (axis, values) in itertools.product(LADDER, AXES.items()):
-        yield from ((name, axis, value) for value in values)
+OVERRIDES = [
+    (name, axis, value) for name, (axis, values) in itertools.product(LADDER, AXES.items()) for value in values
+]
 
 
-def one_line(text: str) -> str:
-    """Return what get_kernel says against a specification."""
-    with pytest.raises(LnauditError) as caught:
-        get_kernel(text)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def remedied(text: str, remedy: str) -> list[str]:
-    """Return the specification with each of the changes that a remedy names."""
-    changes = re.findall(r"(\w+)=(\w+)", remedy) + re.findall(r"(?<== | or )(?<=\b)(?!\w+=)()(\w+)$", "")
-    overridden = {axis for axis, _ in changes}
-    kept = [item for item in text.split(":")[1].split(",") if item.split("=")[0] not in overridden]
-    return [f"{text.split(':')[0]}:{','.join([*kept, f'{axis}={value}'])}" for axis, value in changes]
-
-
-@pytest.mark.parametrize(("name", "axis", "value"), [item for item in every_override() if item not in REFUSED])
+@pytest.mark.parametrize(("name", "axis", "value"), [item for item in OVERRIDES if not contradicts(*item)])
 def test_each_override_changes_its_axis_only(name, axis, value):
     """Every axis and value can be written; fields other than the one meant (and the default of square_sum) stay."""
     kernel = get_kernel(f"{name}:{axis}={value}")
@@ -98,6 +62,70 @@ def test_each_override_changes_its_axis_only(name, axis, value):
     assert dataclasses.asdict(kernel) == expected
     for fmt in FORMATS.values():
         kernel.stages(fmt)
+
+
+@pytest.mark.parametrize(("name", "axis", "value"), [item for item in OVERRIDES if contradicts(*item)])
+def test_an_override_that_contradicts_the_kernel_is_refused(name, axis, value):
+    with pytest.raises(LnauditError, match=rf"^--kernel: {name}:{axis}={value}: .*{axis}={value}.*; use [^\n]*$"):
+        get_kernel(f"{name}:{axis}={value}")
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "remedies"),
+    [
+        (
+            "native:apply=scale_shift",
+            "apply=scale_shift multiplies by 1/std, inverse=div divides by the root"
+            "; use inverse=recip_sqrt or inverse=rsqrt",
+            ["native:apply=scale_shift,inverse=recip_sqrt", "native:apply=scale_shift,inverse=rsqrt"],
+        ),
+        (
+            "fused:apply=div",
+            "apply=div divides by the root, inverse=rsqrt gives 1/std; use inverse=div",
+            ["fused:apply=div,inverse=div"],
+        ),
+        (
+            "native:inverse=recip_sqrt,apply=div",
+            "apply=div divides by the root, inverse=recip_sqrt gives 1/std; use inverse=div",
+            ["native:inverse=div,apply=div"],
+        ),
+        (
+            "fused:epsilon_place=outside",
+            "epsilon_place=outside adds epsilon to the root, which inverse=rsqrt never has"
+            "; use inverse=recip_sqrt or inverse=div",
+            ["fused:epsilon_place=outside,inverse=recip_sqrt", "fused:epsilon_place=outside,inverse=div"],
+        ),
+        (
+            "native:fma=stats",
+            "fma=stats adds products to a running sum, reduction=tree has none; use reduction=serial, or fma=apply",
+            ["native:fma=stats,reduction=serial", "native:fma=apply"],
+        ),
+        (
+            "fused:variance=one_pass,fma=all",
+            "fma=all adds products to a running sum, reduction=tree has none; use reduction=serial, or fma=apply",
+            ["fused:variance=one_pass,fma=all,reduction=serial", "fused:variance=one_pass,fma=apply"],
+        ),
+        (
+            "native:variance=welford,mean_scale=terms",
+            "mean_scale=terms scales what is summed, variance=welford sums no terms"
+            "; use mean_scale=divide or reciprocal",
+            ["native:variance=welford,mean_scale=divide", "native:variance=welford,mean_scale=reciprocal"],
+        ),
+    ],
+)
+def test_a_refusal_is_one_line_and_its_remedies_work(text, why, remedies):
+    with pytest.raises(LnauditError) as caught:
+        get_kernel(text)
+    assert str(caught.value) == f"--kernel: {text}: {why}"
+    for remedy in remedies:
+        kernel = get_kernel(remedy)
+        assert np.isfinite(lnaudit.layer_norm([[1.0, 2.0, 4.0]], kernel=kernel)).all()
+
+
+@pytest.mark.parametrize("fused", ["stats", "all"])
+def test_welford_has_running_sums_whatever_the_reduction(fused):
+    """From left to right: nothing to refuse, unlike `native:fma=stats`."""
+    assert get_kernel(f"native:variance=welford,fma={fused}").fuses_statistics
 
 
 def test_several_overrides():
@@ -129,7 +157,7 @@ def test_last_override_of_an_axis_wins():
         ("native:reduction=pairwise", "reduction=pairwise is not known; choose from tree, serial"),
         ("native:reduction", "reduction= is not known; choose from tree, serial"),
         ("native:sum=bfloat16", "sum=bfloat16 is not known; choose from T, float32, float64"),
-        ("native:variance=welford2", "variance=welford2 is not known; choose from two_pass, one_pass, T"),
+        ("native:variance=welford2", "variance=welford2 is not known; choose from two_pass, one_pass, welford, T"),
     ],
 )
 def test_errors_repeat_the_input_and_name_the_nearest(text, message):

@@ -96,6 +96,8 @@ def contents(value: Any) -> Any:
         return {key: contents(item) for key, item in sorted(value.items(), key=repr) if item != 0 or key is None}
     if isinstance(value, list):
         return [contents(item) for item in value]
+    if isinstance(value, Histogram):
+        return [value.min, value.max, *map(contents, value.centres())]
     if hasattr(value, "__dict__"):
         return {key: contents(item) for key, item in vars(value).items() if key != "plan"}
     return value

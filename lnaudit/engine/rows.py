@@ -97,6 +97,8 @@ class Plan:
 
     def effective(self, epsilon: float) -> float:
         """What an epsilon added to scaled rows amounts to on the rows of the file: epsilon * 4^-prescale."""
+        if not self.prescale:
+            return epsilon
         with quiet():  # far down or up it is 0 or Inf
             return float(np.ldexp(epsilon, -2 * self.prescale))
 

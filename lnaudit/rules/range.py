@@ -13,7 +13,8 @@ from .base import ResultFacts, ends_at, rule
 
 def _first_operation(facts: ResultFacts, code: str) -> str:
     found = {op: n for (c, op), n in facts.result.operations.items() if c == code}
-    return max(found, key=lambda op: (found[op], op))
+    # of a point of a sweep only how many rows have the code is known
+    return max(found, key=lambda op: (found[op], op), default="")
 
 
 def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float | None]:

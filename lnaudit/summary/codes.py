@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
-from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, pick
+from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan
 from ..formats import Format
 from ..kernels import Kernel
 
@@ -29,8 +29,13 @@ OPERATIONS = (
     "affine",
     "rounding",
 )
+BEFORE_EPSILON = 6  # of them
 # the first that applies
 PRIMARY_CODES = ("LN101", "LN203", "LN201", "LN301", "LN103", "LN108", "LN104", "LN204", "LN202")
+DEVIATIONS = ("LN204", "LN202")  # codes that are an error only of many rows or far beyond the limit
+# by number: 0 is a healthy row, the last one fails only in weight and bias
+CODES = ("", *PRIMARY_CODES, "LN107")
+_NUMBER = {code: number for number, code in enumerate(CODES)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +54,6 @@ class Judged:
     accepted: float
     plan: Plan
 
-    def only(self, chosen: Array) -> Judged:
-        """Return the same of some rows."""
-        return replace(
-            self,
-            rows=pick(self.rows, chosen),
-            cast=pick(self.cast, chosen),
-            stats=pick(self.stats, chosen),
-            response=self.response.only(chosen),
-            error=self.error[chosen],
-            limits=self.limits[chosen],
-        )
-
     @cached_property
     def shared(self) -> Array:
         """Scale error."""
@@ -76,17 +69,12 @@ class Judged:
         """sqrt(q/(q+eps)) at the emulated epsilon."""
         return normalized_scale(self.rows, self.plan.epsilon, self.plan.prescale)
 
-    @property
-    def varying(self) -> Array:
-        """Rows that are not constant."""
-        return ~self.rows.constant
-
     @cached_property
     def nonfinite(self) -> Array:
         """Rows with NaN or Inf in the core."""
         return np.asarray(self.response.nonfinite[0])
 
-    @property
+    @cached_property
     def zero(self) -> Array:
         """Rows whose core is all zero."""
         return np.asarray(self.response.zero[0])
@@ -100,6 +88,43 @@ class Judged:
     def scale(self) -> Array:
         """r_hat in units of the scaled row."""
         return np.asarray(self.response.scale[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Before:
+    """What is known of the rows of an emulation before epsilon enters.
+
+    varying: rows that are not constant. suspect: rows that the cast has made constant or not finite. finite: all
+    statistics are. operation: number of the first bad operation, that of "rounding" if there is none so far.
+    """
+
+    varying: Array
+    suspect: Array
+    finite: Array
+    operation: Array
+
+
+def before_epsilon(rows: InputStatistics, cast: CastStatistics, stats: KernelStatistics) -> Before:
+    """Say what has gone wrong before epsilon enters."""
+    varying = ~rows.constant
+    bad = {
+        "cast": ~cast.finite | (cast.constant & varying),
+        "sum": ~np.isfinite(stats.total),
+        "mean": ~np.isfinite(stats.mean),
+        "diff": ~np.isfinite(stats.diff) | ((stats.diff == 0) & varying),
+        "square": ~np.isfinite(stats.square) | ((stats.square == 0) & varying),
+        "variance": ~np.isfinite(stats.variance) | (stats.variance < 0) | ((stats.variance == 0) & (stats.square != 0)),
+    }
+    operation = np.full(len(varying), OPERATIONS.index("rounding"), np.int8)
+    for number in reversed(range(BEFORE_EPSILON)):
+        np.putmask(operation, bad[OPERATIONS[number]], number)
+    statistics = (stats.total, stats.mean, stats.diff, stats.square_sum, stats.variance)
+    return Before(
+        varying=varying,
+        suspect=cast.constant | ~cast.finite,
+        finite=np.logical_and.reduce([np.isfinite(values) for values in statistics]),
+        operation=operation,
+    )
 
 
 def row_limits(cast: CastStatistics, fmt: Format, plan: Plan) -> Array:
@@ -140,57 +165,49 @@ def judged_at(
     )
 
 
-def coded_rows(judged: Judged) -> tuple[bool, Array, Array]:
-    """Say whether any row is unusual, and return those that are not healthy, by position, with their primary codes."""
-    unusual = judged.nonfinite | judged.zero
-    unusual |= ~(judged.error <= judged.limits)
-    unusual |= judged.cast.constant
-    unusual |= ~judged.cast.finite
-    positions = np.flatnonzero(unusual)
-    if not len(positions):
-        return False, positions, np.zeros(0, "U5")
-    codes = primary_codes(judged.only(positions))
-    return True, positions[codes != ""], codes[codes != ""]
-
-
-def primary_codes(judged: Judged) -> Array:
-    """Return the primary code of each row, "" where it is healthy."""
-    cast, stats, nonfinite = judged.cast, judged.stats, judged.nonfinite
-    matters = judged.meant > judged.accepted
-    statistics = np.stack([stats.total, stats.mean, stats.diff, stats.square_sum, stats.variance])
+def code_numbers(judged: Judged, before: Before) -> Array | None:
+    """Return the number in CODES of each row's primary code; None if no row is unusual in any way."""
+    nonfinite, zero = judged.nonfinite, judged.zero
     deviates = ~(judged.error <= judged.limits)
-    applies = {
-        "LN101": ~cast.finite,
-        "LN203": cast.constant & judged.varying & matters,
-        "LN201": nonfinite & (stats.variance < 0),
-        "LN301": nonfinite & (judged.w == 0),
-        "LN103": nonfinite & ~np.isfinite(statistics).all(axis=0),
-        "LN108": nonfinite,
-        "LN104": judged.zero & matters,
-        "LN204": deviates & (np.abs(judged.shared) * judged.meant > judged.limits),
-        "LN202": deviates,
-    }
-    return np.select([applies[code] for code in PRIMARY_CODES], PRIMARY_CODES, "")
+    unusual = nonfinite | zero
+    unusual |= deviates
+    unusual |= before.suspect
+    unusual |= judged.stats.affine_overflow
+    if not unusual.any():
+        return None
+    # from the last to the first that applies
+    numbers = np.zeros(len(unusual), np.int8)
+    np.putmask(numbers, judged.stats.affine_overflow, _NUMBER["LN107"])
+    matters = judged.meant > judged.accepted
+    if deviates.any():
+        np.putmask(numbers, deviates, _NUMBER["LN202"])
+        together = np.abs(judged.shared) * judged.meant > judged.limits
+        np.putmask(numbers, deviates & together, _NUMBER["LN204"])
+    np.putmask(numbers, zero & matters, _NUMBER["LN104"])
+    if nonfinite.any():
+        np.putmask(numbers, nonfinite, _NUMBER["LN108"])
+        np.putmask(numbers, nonfinite & ~before.finite, _NUMBER["LN103"])
+        np.putmask(numbers, nonfinite & (judged.w == 0), _NUMBER["LN301"])
+        np.putmask(numbers, nonfinite & (judged.stats.variance < 0), _NUMBER["LN201"])
+    if before.suspect.any():
+        np.putmask(numbers, judged.cast.constant & before.varying & matters, _NUMBER["LN203"])
+        np.putmask(numbers, ~judged.cast.finite, _NUMBER["LN101"])
+    return numbers
 
 
-def first_bad_operation(judged: Judged) -> Array:
+def first_bad_operation(judged: Judged, before: Before) -> Array:
     """Return the number in OPERATIONS of the first stage that went wrong in each row."""
-    stats, varying = judged.stats, judged.varying
-    inverse = judged.response.inverse[0].astype(np.float64)
-    core_maximum = judged.response.core_maximum[0]
+    inverse, core_maximum = judged.response.inverse[0], judged.response.core_maximum[0]
     bad = {
-        "cast": ~judged.cast.finite | (judged.cast.constant & varying),
-        "sum": ~np.isfinite(stats.total),
-        "mean": ~np.isfinite(stats.mean),
-        "diff": ~np.isfinite(stats.diff) | ((stats.diff == 0) & varying),
-        "square": ~np.isfinite(stats.square) | ((stats.square == 0) & varying),
-        "variance": ~np.isfinite(stats.variance) | (stats.variance < 0) | ((stats.variance == 0) & (stats.square != 0)),
         "add-epsilon": ~np.isfinite(judged.w) | (judged.w == 0),
         "rstd": ~np.isfinite(inverse) | (inverse == 0),
-        "normalize": ~np.isfinite(core_maximum) | ((core_maximum == 0) & varying),
-        "affine": stats.affine_overflow,
+        "normalize": ~np.isfinite(core_maximum) | ((core_maximum == 0) & before.varying),
+        "affine": judged.stats.affine_overflow,
     }
-    return np.select([bad[name] for name in OPERATIONS[:-1]], range(len(bad)), len(bad))
+    operation = np.full(len(before.operation), OPERATIONS.index("rounding"), np.int8)
+    for name, wrong in reversed(bad.items()):
+        np.putmask(operation, wrong, OPERATIONS.index(name))
+    return np.minimum(operation, before.operation)
 
 
 def worst_of_code(judged: Judged, code: str) -> Array:
@@ -198,11 +215,11 @@ def worst_of_code(judged: Judged, code: str) -> Array:
     rows = judged.rows
     if code in ("LN101", "LN108"):
         return np.maximum(np.abs(rows.x_max), np.abs(rows.x_min))
-    if code in ("LN202", "LN204"):
+    if code in DEVIATIONS:
         return judged.error / judged.limits
     if code == "LN203":
         return judged.meant
     if code == "LN201":
         return -judged.stats.raw_variance
-    variance: Array = np.ldexp(rows.variance, 2 * rows.unit)
+    variance: Array = np.ldexp(rows.variance, 2 * rows.unit) if rows.scaled else rows.variance
     return -variance if code == "LN301" else variance

@@ -14,7 +14,7 @@ from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Pla
 from ..formats import Format
 from ..kernels import Kernel
 from ..theory import largest_finite
-from .codes import OPERATIONS, Judged, coded_rows, first_bad_operation, worst_of_code
+from .codes import CODES, DEVIATIONS, OPERATIONS, Before, Judged, code_numbers, first_bad_operation, worst_of_code
 from .model import ResultSummary
 
 Array = NDArray[Any]
@@ -27,7 +27,8 @@ class Peaks:
     """Largest magnitude of each stage in each row as a share of its dtype's range; rows in which one is large."""
 
     shares: dict[str, Array]
-    low_headroom: Array
+    large: Array
+    any_large: bool
     smallest_variance: float
 
 
@@ -70,7 +71,8 @@ def fold_statistics(
         variance_negative_rows=int((stats.raw_variance < 0).sum()),
     )
     smallest = float(np.ldexp(rows.variance, 2 * rows.unit).min())
-    return Peaks(shares=shares, low_headroom=largest > HALF_RANGE, smallest_variance=smallest)
+    large = largest > HALF_RANGE
+    return Peaks(shares=shares, large=large, any_large=bool(large.any()), smallest_variance=smallest)
 
 
 def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
@@ -89,33 +91,47 @@ def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: 
     return {stage: np.where(np.isnan(share), np.inf, share) for stage, share in shares.items()}
 
 
-def fold_judged(judged: Judged, peaks: Peaks, fmt: Format, out: ResultSummary) -> None:
-    """Fold what a verdict at the emulated epsilon depends on."""
+def fold_judged(judged: Judged, before: Before, peaks: Peaks, fmt: Format, out: ResultSummary) -> Array | None:
+    """Fold what a verdict at the emulated epsilon depends on; return the code numbers of the rows, as far as needed."""
     rows, cast, stats = judged.rows, judged.cast, judged.stats
-    unusual, positions, codes = coded_rows(judged)
-    failing = np.zeros(len(rows.index), bool)
-    if unusual or stats.affine_overflow.any():
-        failing |= stats.affine_overflow
-        failing[positions] = True
-        _fold_codes(judged, positions, codes, failing, out)
-        _count_unusual(judged, failing, out)
-    if peaks.low_headroom.any():
-        low_headroom = peaks.low_headroom & ~failing
+    numbers, healthy = code_numbers(judged, before), None
+    if numbers is not None:
+        healthy = cast.finite & ~judged.nonfinite
+        _count_codes(judged, before, numbers, out)
+    if peaks.any_large:
+        low_headroom = peaks.large if numbers is None else peaks.large & (numbers == 0)
         for stage, share in peaks.shares.items():
             out.extremes.see(f"healthy peak: {stage}", share, rows.index, low_headroom)
-    healthy = None if not unusual else cast.finite & ~judged.nonfinite
     out.error.see(stats.error if healthy is None else stats.error[healthy])
     out.extremes.see("error", stats.error, rows.index, healthy)
     out.extremes.see("cast_error", cast.error, rows.index)
-    out.counts.update(
-        unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
-        costly_cast_rows=int(np.count_nonzero(cast.error > judged.accepted)),
-    )
+    out.counts["unverified_rows"] += int(np.count_nonzero(_unverified(judged, fmt)))
+    out.counts["costly_cast_rows"] += int(np.count_nonzero(cast.error > judged.accepted))
     _fold_gradient(judged, peaks.smallest_variance, fmt, out)
+    return numbers
 
 
-def fold_details(judged: Judged, out: ResultSummary) -> None:
-    """Fold what is reported of the emulated epsilon beside the verdict."""
+def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSummary) -> None:
+    nonfinite, zero = judged.nonfinite, judged.zero
+    amounts = np.bincount(numbers, minlength=len(CODES)).tolist()
+    out.counts["failing_rows"] += sum(amounts[1:])
+    for code, amount in zip(CODES[1:-1], amounts[1:-1], strict=True):
+        if amount:
+            out.primary[code] += amount
+            if code in DEVIATIONS:
+                beyond = (numbers == CODES.index(code)) & (judged.error > 5 * judged.limits)
+                out.counts[f"{code} beyond"] += int(np.count_nonzero(beyond))
+    if nonfinite.any():
+        out.counts["nonfinite_rows"] += int(np.count_nonzero(nonfinite))
+        zero_over_zero = judged.cast.finite & (judged.w == 0) & nonfinite
+        out.counts["zero_over_zero_rows"] += int(np.count_nonzero(zero_over_zero))
+    if zero.any():
+        out.counts["collapsed_rows"] += int(np.count_nonzero(before.varying & zero))
+    out.counts["affine_overflow_rows"] += int(np.count_nonzero(judged.stats.affine_overflow))
+
+
+def fold_details(judged: Judged, before: Before, numbers: Array | None, out: ResultSummary) -> None:
+    """Fold what is reported of the emulated epsilon beside the verdict, and the rows that findings name."""
     rows, stats = judged.rows, judged.stats
     healthy = judged.cast.finite & ~judged.nonfinite
     residual = np.sqrt(np.maximum(judged.error**2 - (judged.shared * judged.emulated_scale) ** 2, 0.0))
@@ -123,7 +139,7 @@ def fold_details(judged: Judged, out: ResultSummary) -> None:
     out.extremes.see("scale_error", np.abs(judged.shared), rows.index, healthy)
     out.extremes.see("residual_error", residual, rows.index, healthy)
     ratio = np.where(judged.nonfinite, np.nan, judged.scale**2 * judged.response.A.reshape(-1))
-    out.ratio.see(ratio[judged.varying])
+    out.ratio.see(ratio[before.varying])
     out.counts.update(
         nan=int(stats.core_nan.sum()),
         inf=int(stats.core_inf.sum()),
@@ -131,39 +147,24 @@ def fold_details(judged: Judged, out: ResultSummary) -> None:
         affine_inf=int(stats.output_inf.sum()),
         affine_nonfinite_rows=int(((stats.output_nan + stats.output_inf) > 0).sum()),
     )
+    if numbers is not None:
+        _fold_rows_of_codes(judged, before, numbers, out)
 
 
-def _fold_codes(judged: Judged, positions: Array, codes: Array, failing: Array, out: ResultSummary) -> None:
-    out.first.see_first("affine", judged.rows.index, judged.stats.affine_overflow.astype(bool))
-    coded = judged.only(positions)
-    index = coded.rows.index
-    for name in np.unique(codes).tolist():
-        chosen = codes == name
-        out.primary[name] += int(chosen.sum())
-        deviates = name in ("LN202", "LN204")
-        beside = coded.error if deviates else None
-        out.extremes.see(f"code {name}", worst_of_code(coded, name), index, chosen, beside)
-        out.first.see_first(f"code {name}", index, chosen)
-        if deviates:
-            out.counts[f"{name} beyond"] += int((chosen & (coded.error > 5 * coded.limits)).sum())
-    # a row that fails without a code overflows in weight and bias
-    code_of_row = np.full(len(failing), "LN107", "U5")
-    code_of_row[positions] = codes
-    operation = first_bad_operation(judged.only(np.flatnonzero(failing)))
-    keys, amounts = np.unique(np.stack([code_of_row[failing], operation.astype("U5")]), axis=1, return_counts=True)
-    for (code, number), amount in zip(keys.T.tolist(), amounts.tolist(), strict=True):
-        out.operations[(code, OPERATIONS[int(number)])] += amount
-
-
-def _count_unusual(judged: Judged, failing: Array, out: ResultSummary) -> None:
-    cast, stats = judged.cast, judged.stats
-    out.counts.update(
-        nonfinite_rows=int(np.count_nonzero(judged.nonfinite)),
-        collapsed_rows=int(np.count_nonzero(judged.varying & judged.zero)),
-        affine_overflow_rows=int(np.count_nonzero(stats.affine_overflow)),
-        failing_rows=int(np.count_nonzero(failing)),
-        zero_over_zero_rows=int(np.count_nonzero(cast.finite & (judged.w == 0) & judged.nonfinite)),
-    )
+def _fold_rows_of_codes(judged: Judged, before: Before, numbers: Array, out: ResultSummary) -> None:
+    index, failing = judged.rows.index, numbers > 0
+    for code in (CODES[number] for number in np.unique(numbers[failing])):
+        if code != CODES[-1]:
+            chosen = numbers == CODES.index(code)
+            beside = judged.error if code in DEVIATIONS else None
+            out.extremes.see(f"code {code}", worst_of_code(judged, code), index, chosen, beside)
+            out.first.see_first(f"code {code}", index, chosen)
+    out.first.see_first("affine", index, judged.stats.affine_overflow)
+    pairs = numbers[failing] * np.int16(len(OPERATIONS)) + first_bad_operation(judged, before)[failing]
+    for pair, amount in enumerate(np.bincount(pairs).tolist() if failing.any() else ()):
+        if amount:
+            number, operation = divmod(pair, len(OPERATIONS))
+            out.operations[(CODES[number], OPERATIONS[operation])] += amount
 
 
 def _fold_gradient(judged: Judged, smallest_variance: float, fmt: Format, out: ResultSummary) -> None:
@@ -177,8 +178,8 @@ def _fold_gradient(judged: Judged, smallest_variance: float, fmt: Format, out: R
     gradient, _ = gains(rows, plan.epsilon, plan.features, plan.rms, plan.prescale)
     overflows = gradient * reach > fmt.max
     out.counts.update(
-        gradient_overflow_rows=int(np.count_nonzero(judged.varying & overflows)),
-        gradient_overflow_constant_rows=int(np.count_nonzero(~judged.varying & overflows)),
+        gradient_overflow_rows=int(np.count_nonzero(~rows.constant & overflows)),
+        gradient_overflow_constant_rows=int(np.count_nonzero(rows.constant & overflows)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..engine.epsilon import cast_error, respond, row_error
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, pick
 from ..formats import Format
 from ..kernels import Kernel
-from .codes import judge, judged_at, row_limits
+from .codes import Before, before_epsilon, judge, judged_at, row_limits
 from .fold_result import Peaks, fold_details, fold_judged, fold_statistics
 from .fold_rows import fold_drift, fold_gain, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
@@ -37,14 +37,15 @@ def fold(statistics: RowStatistics, plan: Plan) -> Summary:
     for i, ((fmt, kernel), stats) in enumerate(zip(plan.results, statistics.kernels, strict=True)):
         cast, result = statistics.casts[kernel.stages(fmt).T], summary.results[i]
         peaks = fold_statistics(rows, cast, stats, fmt, kernel, plan, result)
+        before = before_epsilon(rows, cast, stats)
         judged = judge(rows, cast, stats, fmt, kernel, plan)
-        fold_judged(judged, peaks, fmt, result)
-        fold_details(judged, result)
+        numbers = fold_judged(judged, before, peaks, fmt, result)
+        fold_details(judged, before, numbers, result)
         _fold_table(rows, cast, stats, fmt, kernel, plan, result)
         if fixed is not None:
             fold_statistics(rows, cast, stats, fmt, kernel, plan, fixed.results[i])
         for start in range(0, len(summary.points), AT_ONCE):
-            _fold_points(rows, cast, stats, peaks, i, start, summary.points[start : start + AT_ONCE])
+            _fold_points(rows, cast, stats, before, peaks, i, start, summary.points[start : start + AT_ONCE])
     return summary
 
 
@@ -52,6 +53,7 @@ def _fold_points(
     rows: InputStatistics,
     cast: CastStatistics,
     stats: KernelStatistics,
+    before: Before,
     peaks: Peaks,
     i: int,
     start: int,
@@ -74,18 +76,12 @@ def _fold_points(
             # of the whole row, from its mean and its mean square
             scale = here.scale * plan.features
             error, total, squares = errors[k], scale * here.v_mean, here.scale * scale * here.A
-        judged = judged_at(
-            rows,
-            replace(cast, error=costs[k]),
-            replace(stats, error=error, affine_overflow=stats.point_overflow[:, at]),
-            here,
-            errors[k],
-            fmt,
-            kernel,
-            point.plan,
-        )
+        cast_here, stats_here = copy(cast), copy(stats)
+        cast_here.error = costs[k]
+        stats_here.error, stats_here.affine_overflow = error, stats.point_overflow[:, at]
+        judged = judged_at(rows, cast_here, stats_here, here, errors[k], fmt, kernel, point.plan)
         point.results[i].moments += [total.sum(), squares.sum()]
-        fold_judged(judged, peaks, fmt, point.results[i])
+        fold_judged(judged, before, peaks, fmt, point.results[i])
 
 
 def _fold_table(

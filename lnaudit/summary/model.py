@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..engine.rows import Plan
 from ..theory import collapse_ratio
-from .codes import PRIMARY_CODES
+from .codes import DEVIATIONS, PRIMARY_CODES
 from .parts import Extremes, Histogram
 
 Array = NDArray[Any]
@@ -106,7 +106,7 @@ class ResultSummary:
         rows = self.counts["finite_rows"]
         found = []
         for code in PRIMARY_CODES:
-            few = code in ("LN202", "LN204") and not self.counts[f"{code} beyond"]
+            few = code in DEVIATIONS and not self.counts[f"{code} beyond"]
             if self.primary[code] > (TOLERATED_SHARE * rows if few else 0):
                 found.append(code)
         return (*found, "LN107") if self.counts["affine_overflow_rows"] else tuple(found)
@@ -153,7 +153,7 @@ class Summary:
             self.fixed.merge(other.fixed)
 
     def at_point(self, number: int) -> Summary:
-        """Return the summary of a scan at the epsilon of a point, but for details that no verdict depends on."""
+        """Return the summary of a scan at the epsilon of a point, but for rows and figures that only findings name."""
         assert self.fixed is not None
         whole = Summary.empty(self.points[number].plan)
         for part in (self.fixed, self.points[number]):

@@ -38,8 +38,10 @@ class Extremes:
         self._put(name, (float(values[at]), int(index[at]), 0.0 if beside is None else float(beside[at])))
 
     def see_first(self, name: str, index: Array, where: Array | None = None) -> None:
-        """Note the first of some rows."""
-        self.see(name, np.zeros(len(index)), index, where)
+        """Note the first of some rows, whose indices ascend."""
+        at = 0 if where is None else int(where.argmax()) if len(where) else -1
+        if len(index) and (where is None or where[at]):
+            self._put(name, (0.0, int(index[at]), 0.0))
 
     def _put(self, name: str, seen: tuple[float, int, float]) -> None:
         best = self._best.get(name)
