@@ -14,8 +14,8 @@ FORMATS = ("float16", "bfloat16", "float32", "float64")
 KERNELS = ("native-serial", "native", "decomposed", "stored-stats", "fused")
 WIDTHS = (1, 2, 3, 17, 100)
 REAL = tuple(sorted(path.stem for path in DATA.glob("*.npy")))
-# largest finite number (IEEE 754-2019, table 3.5; bfloat16 and tfloat32: 8 and 11 bits with float32's exponents; float8:
-# OCP 8-bit floating point, table 1), and standard deviations at which a format overflows and has subnormal numbers
+# largest finite number (IEEE 754-2019, table 3.5; bfloat16 and tfloat32: 8 and 11 bits, float32's exponents; OCP 8-bit
+# floating point, table 1), and standard deviations at which a format overflows and has subnormal numbers
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": 1.79e308}
 LARGEST |= {"tfloat32": 3.4011621342146535e38, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 TOO_LARGE = {"float16": 1e6, "float64": 1.0, "float8_e4m3fn": 1e4, "float8_e5m2": 1e6}

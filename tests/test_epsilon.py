@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 import mpmath
 import numpy as np
@@ -215,7 +214,7 @@ def test_rows_of_kernels_that_round_before_they_shift(name: str, width: int):
 @pytest.mark.parametrize("source", REAL)
 @pytest.mark.parametrize("name", FORMATS)
 def test_real_rows(name: str, source: str):
-    x = real_rows(source)[:12]
+    x = real_rows(source)[:5]
     check(x, name, "layer", [str(i) for i in range(len(x))], 1e-5)
 
 
@@ -317,20 +316,21 @@ TORCH_CPU_HALF = f"fused:inverse=recip_sqrt,{SHIFT}"
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "epsilon", "residue"),
+    ("name", "rows", "epsilon", "residue", "decimals"),
     [
         # what torch on a CPU leaves of a bfloat16 row of 1000
-        ("bfloat16", [1000.0], 1e-5, ["2.0e-3"]),
+        ("bfloat16", [1000.0], 1e-5, [2.0e-3], 4),
         # pytorch/pytorch#108072
-        ("float32", [2.0, 14.0], 1e-5, ["0", "0"]),
-        ("float32", [2.0, 14.0], 1e-6, ["0", "1.2207e-4"]),
+        ("float32", [2.0, 14.0], 1e-5, [0, 0], 8),
+        ("float32", [2.0, 14.0], 1e-6, [0, 1.2207e-4], 8),
     ],
 )
-def test_what_a_shift_leaves_of_constant_rows(name: str, rows: list[float], epsilon: float, residue: list[str]):
+def test_what_a_shift_leaves_of_constant_rows(
+    name: str, rows: list[float], epsilon: float, residue: list[float], decimals: int
+):
     x = np.repeat(np.array(rows)[:, None], 2, axis=1)
     core = lnaudit.layer_norm(x, format=name, kernel=TORCH_CPU_HALF, epsilon=epsilon)
-    for value, expected in zip(np.abs(core[:, 0]).tolist(), map(Decimal, residue), strict=True):
-        assert abs(Decimal(value) - expected) <= Decimal((0, (5,), expected.as_tuple().exponent - 1)) * bool(expected)
+    assert [round(abs(value), decimals) for value in core[:, 0].tolist()] == residue
     plan = plan_of(x, name, "layer", epsilon, [TORCH_CPU_HALF])
     with quiet():
         found = numpy_engine.analyse(x, 0, plan, Workspace())
