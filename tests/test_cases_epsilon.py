@@ -16,6 +16,7 @@ import pytest
 import lnaudit
 from lnaudit.findings import Finding
 from lnaudit.pipeline import Settings, run
+from lnaudit.render import render_table
 from lnaudit.site import ArrayRows, Site
 
 from .field_cases import (
@@ -215,3 +216,14 @@ def test_b40_epsilon_decides_how_far_noise_is_amplified(epsilon, printed):
     site = report_of(noise, epsilon=epsilon, formats="float32")
     assert close_to(site["collapse_ratio"]["min"], printed)
     assert site["epsilon_dominated_rows"] == int(epsilon > 9e-6)
+
+
+@pytest.mark.parametrize(
+    ("norm", "formula"),
+    [
+        ("layer", "LayerNorm: (x-mean)/sqrt(q+eps) * weight + bias, q = mean((x-mean)^2)."),
+        ("rms", "RMSNorm: x/sqrt(q+eps) * weight + bias, q = mean(x^2)."),
+    ],
+)
+def test_b39_the_report_states_the_formula(norm: str, formula: str):
+    assert formula in render_table(lnaudit.audit([[1.0, 0, 0, 0]], norm=norm))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -52,6 +53,7 @@ def held(epsilon: float, fmt: Format, kernel: Kernel) -> tuple[float, str]:
     return value, stage.held_as(value)
 
 
+@cache
 def left_on_zero_row(epsilon: float, fmt: Format, kernel: Kernel) -> float:
     """Return what the kernel has for variance + epsilon in a row whose variance is 0."""
     with quiet():

@@ -80,6 +80,7 @@ def _points(name: str, summary: Summary) -> list[list[Point]]:
     for number in range(len(summary.points)):
         point = summary.at_point(number)
         facts = SiteFacts(name=name, source="", summary=point)
+        ratio = point.input.collapse_ratio(point.plan.epsilon, p50=0.5)["p50"]
         for i, column in enumerate(columns):
-            column.append(point_of(point, i, result_findings(ResultFacts(site=facts, number=i))))
+            column.append(point_of(point, i, ratio, result_findings(ResultFacts(site=facts, number=i))))
     return columns

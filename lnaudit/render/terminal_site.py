@@ -15,6 +15,10 @@ from .terminal_findings import finding_lines
 from .terminal_table import choose_layout, table_lines
 
 NORMS = {"layer": "LayerNorm", "rms": "RMSNorm", "group": "GroupNorm", "instance": "InstanceNorm"}
+_FORMULAS = {
+    "layer": "LayerNorm: (x-mean)/sqrt(q+eps) * weight + bias, q = mean((x-mean)^2).",
+    "rms": "RMSNorm: x/sqrt(q+eps) * weight + bias, q = mean(x^2).",
+}
 _EPSILON_SOURCES = {"default": "default; yours: --eps", "option": "--eps"}
 _OPTIONS = {"epsilon": "--eps"}
 _INDENT = "  "
@@ -48,7 +52,8 @@ def legend_lines(report: Report, style: Style) -> list[str]:
     facts = ["Counts are rows.", "Error: RMS of a row against the exact result, 1 = normalized scale."]
     if any(layout is None or layout.has_ratio for layout in layouts):
         facts.append("Ratio: variance that comes out, 1 = all; smallest/median row.")
-    facts += [*_limit(report), f"Epsilons tried: {_tried()}.", *flushing(report.config)]
+    formulas = (_FORMULAS[norm] for norm in dict.fromkeys(site.norm for site in report.sites) if norm in _FORMULAS)
+    facts += [*formulas, *_limit(report), f"Epsilons tried: {_tried()}.", *flushing(report.config)]
     if any(r.recommendation.epsilon is not None and not r.recommendation.verified for r in results):
         facts.append("?: not verified by a second run.")
     used = [name for name in _KERNELS if any(r.kernel == name for r in results)]

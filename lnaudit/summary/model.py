@@ -155,11 +155,13 @@ class Summary:
     def at_point(self, number: int) -> Summary:
         """Return the summary of a scan at the epsilon of a point, but for rows and figures that only findings name."""
         assert self.fixed is not None
-        whole = Summary.empty(self.points[number].plan)
-        for part in (self.fixed, self.points[number]):
-            whole.input.merge(replace(part.input, distortion=whole.input.distortion))
-            for mine, theirs in zip(whole.results, part.results, strict=True):
-                mine.merge(replace(theirs, table=mine.table))
+        point = self.points[number]
+        whole = Summary(point.plan, self.fixed.input, [])
+        for fixed, judged in zip(self.fixed.results, point.results, strict=True):
+            result = ResultSummary(EpsilonTable.empty(1))
+            for part in (fixed, judged):
+                result.merge(replace(part, table=result.table))
+            whole.results.append(result)
         return whole
 
     def only(self, result: int) -> Summary:

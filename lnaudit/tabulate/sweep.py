@@ -28,15 +28,15 @@ def swept_result(summary: Summary, i: int, severity: str | None, points: list[Po
     )
 
 
-def point_of(point: Summary, i: int, findings: list[Finding]) -> Point:
-    """Return the entry of one emulation at one epsilon; `findings` are those about it."""
+def point_of(point: Summary, i: int, ratio: float | None, findings: list[Finding]) -> Point:
+    """Return the entry of one emulation at one epsilon; ratio: the exact one; `findings` are those about it."""
     fmt, kernel = point.plan.results[i]
     result, some = point.results[i], point.input.counts["varying_rows"] > 0
     severity = worst(findings)
     return Point(
         epsilon=point.plan.epsilon,
         epsilon_stored=held(point.plan.epsilon, fmt, kernel)[0],
-        collapse_ratio=point.input.collapse_ratio(point.plan.epsilon, p50=0.5)["p50"],
+        collapse_ratio=ratio,
         error=result.error.quantiles(p50=0.5, max=1),
         nonfinite_rows=result.counts["nonfinite_rows"],
         collapsed_rows=result.counts["collapsed_rows"] if some else None,
