@@ -207,52 +207,53 @@ class ModelEpsilon:
     site_count: int
 
 
-class Document:
-    """What the report of every kind of run has, in the order of its own fields."""
-
-    kind: str
-    config: dict[str, Any]
-    not_audited: list[NotAudited]
-    findings: list[Finding]
-    notes: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document as plain objects: no NaN, no Inf, derived figures to 6 significant digits."""
-        document = _encode(self)
-        assert isinstance(document, dict)
-        return {"schema_version": SCHEMA_VERSION, **document}
-
-
 @dataclass(kw_only=True)
-class Report(Document):
-    """Everything a scan found; `to_dict` gives the JSON document."""
+class Document:
+    """What one run found; `to_dict` gives the JSON document."""
 
     kind: str
     lnaudit_version: str
     config: dict[str, Any]
     summary: dict[str, int]
     not_audited: list[NotAudited]
-    epsilon: list[ModelEpsilon]
-    sites: list[SiteReport]
     findings: list[Finding]
     notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document as plain objects: no NaN, no Inf, derived figures to 6 significant digits."""
+        document = _encode(self)
+        assert isinstance(document, dict)
+        return {"schema_version": SCHEMA_VERSION, **{key: document[key] for key in _ORDER if key in document}}
+
+
+@dataclass(kw_only=True)
+class Report(Document):
+    """Everything a scan found."""
+
+    epsilon: list[ModelEpsilon]
+    sites: list[SiteReport]
 
 
 @dataclass(kw_only=True)
 class SweepReport(Document):
     """Everything a sweep found; rules: the names of the codes at its points."""
 
-    kind: str
-    lnaudit_version: str
-    config: dict[str, Any]
-    summary: dict[str, int]
-    not_audited: list[NotAudited]
     sites: list[SweptSite]
-    findings: list[Finding]
     rules: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
 
+_ORDER = (
+    "kind",
+    "lnaudit_version",
+    "config",
+    "summary",
+    "not_audited",
+    "epsilon",
+    "sites",
+    "findings",
+    "rules",
+    "notes",
+)
 # what a user gave or a file holds is reported as it is; everything else is derived
 _EXACT = {"epsilon", "epsilon_stored", "model_epsilon", "lower", "upper", "robust", "held", "best_effort"}
 

@@ -101,10 +101,11 @@ class Finished:
 
 
 class ExactKernel:
-    """A kernel in a format."""
+    """A kernel in a format; `fused` is what it has for a fused multiply-add."""
 
-    def __init__(self, text: str, name: str, *, rms: bool = False) -> None:
+    def __init__(self, text: str, name: str, *, rms: bool = False, fused: Callable[..., float] | None = None) -> None:
         self.axes, self.name, self.rms = axes_of(text), name, rms
+        self.multiply_add = fused or multiply_add
         self.at = {stage: self.resolve(stage) for stage in STAGES}
         self.fused_sums = self.axes["fma"] in ("stats", "all")
         self.fused_apply = self.axes["fma"] in ("apply", "all")
@@ -171,7 +172,7 @@ class ExactKernel:
             return self.total([self.operate(multiply, pair, "square") for pair in pairs], "square_sum")
         acc = self.operate(multiply, pairs[0], "square_sum")
         for pair in pairs[1:]:
-            acc = self.operate(multiply_add, [*pair, acc], "square_sum")
+            acc = self.operate(self.multiply_add, [*pair, acc], "square_sum")
         return acc
 
     def welford(self, h: list[Number]) -> tuple[Number, Number]:
@@ -183,12 +184,12 @@ class ExactKernel:
                 part = self.operate(lambda x, wide, k=k: divide(x, k, wide), [delta], "sum")
                 mean = self.operate(add, [mean, part], "sum")
             elif self.fused_sums:
-                mean = self.operate(multiply_add, [delta, c, mean], "sum")
+                mean = self.operate(self.multiply_add, [delta, c, mean], "sum")
             else:
                 mean = self.operate(add, [mean, self.operate(multiply, [delta, c], "sum")], "sum")
             rest = self.operate(subtract, [x, mean], "sum")
             if self.fused_sums:
-                squares = self.operate(multiply_add, [delta, rest, squares], "sum")
+                squares = self.operate(self.multiply_add, [delta, rest, squares], "sum")
             else:
                 squares = self.operate(add, [squares, self.operate(multiply, [delta, rest], "sum")], "sum")
         return mean, squares
@@ -239,7 +240,7 @@ class ExactKernel:
         if c is None:
             return self.operate(multiply, [a, b], stage)
         if self.fused_apply:
-            return self.operate(multiply_add, [a, b, c], stage)
+            return self.operate(self.multiply_add, [a, b, c], stage)
         return self.operate(add, [self.operate(multiply, [a, b], stage), c], stage)
 
     def normalize(self, row: Centred, inverse: Number) -> list[Number]:

@@ -315,15 +315,15 @@ class NaiveKernel:
         row.output.append([float(cast(x, self.name)) for x in y])
 
 
-def rows_of(name: str, d: int, seed: int) -> dict[str, list[Any]]:
-    """Return the named rows that norms fail on, as scalars of the format."""
+def exact_rows(name: str, d: int, seed: int) -> dict[str, np.ndarray]:
+    """Return the named rows that norms fail on, in float64, before they are rounded to the format."""
     rng = np.random.default_rng([seed, d])
     top = float(2.0 ** EMAX[name])
     noise = rng.standard_normal((12, d))
     unit = 2.0 ** (1 - PRECISION[name])
     outlier = noise[7].copy()
     outlier[d // 2] = 3000.0
-    exact = {
+    return {
         "normal": noise[0],
         "offset": 300.0 + noise[1],
         "large offset": 1000.0 + 0.01 * noise[2],
@@ -342,8 +342,12 @@ def rows_of(name: str, d: int, seed: int) -> dict[str, list[Any]]:
         "subnormal": 30.0 * 2.0 ** (EMIN[name] - PRECISION[name]) * noise[10],
         "cast overflow": 2.0 * top * np.clip(noise[11], -0.9, 1) if name != "float64" else noise[11],
     }
+
+
+def rows_of(name: str, d: int, seed: int) -> dict[str, list[Any]]:
+    """Return the same rows as scalars of the format."""
     with np.errstate(over="ignore"):
-        return {key: [cast(np.float64(x), name) for x in row] for key, row in exact.items()}
+        return {key: [cast(np.float64(x), name) for x in row] for key, row in exact_rows(name, d, seed).items()}
 
 
 def equal(got: Any, expected: Any) -> bool:

@@ -450,7 +450,8 @@ def test_dtype_reaches_the_reader(here):
         ({"norm": "group"}, "--norm: norm 'group' is not supported yet; only layer and rms are"),
         (
             {"dtype": "int4"},
-            "--dtype: unknown element type 'int4'; choose from float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2",
+            "--dtype: unknown element type 'int4'; choose from float16, bfloat16, float32, float64, float8_e4m3fn, "
+            "float8_e5m2",
         ),
     ],
 )

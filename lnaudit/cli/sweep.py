@@ -38,7 +38,7 @@ SITE_EPSILON = 1e-5  # of a synthetic family, beside which the points stand
 def sweep(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, quoted globs, folders, - for stdin. [default: a family]"),
+        typer.Argument(metavar="PATH", help="Files, quoted globs, folders, - for stdin. [default: a family]"),
     ] = None,
     family: Annotated[
         list[str] | None,
