@@ -19,7 +19,7 @@ from lnaudit.kernels import LADDER, get_kernel
 
 from .oracles import COLUMNS, EMIN, NAMES, NaiveKernel, NaiveRow, equal, root_exact, round_exact, rows_of
 
-WIDTHS = (1, 2, 3, 8, 13, 17, 100, 127)
+WIDTHS = (1, 2, 3, 7, 8, 17, 100)
 EPSILONS = (1e-12, 1e-5, 0.0)
 
 
@@ -205,152 +205,6 @@ def test_weight_and_bias_may_be_absent(kernel_name, name, rms):
         assert equal(only_bias.output[j], unit_weight.output[j])
 
 
-class Exact:
-    """Kernels in rationals, by the rule of the Kernel docstring.
-
-    An operation is rounded once in the widest dtype of its operands and its stage, then stored in the dtype of its
-    stage. Values are pairs of a Fraction and the name of the format that holds it.
-    """
-
-    def __init__(self, kernel_name: str, name: str) -> None:
-        self.kernel, self.name = get_kernel(kernel_name), name
-
-    def stage(self, axis: str) -> str:
-        value = getattr(self.kernel, axis)
-        at_least = "float64" if self.name == "float64" else "float32"
-        if axis == "epsilon" and value == "float32":
-            return "float32"
-        return {"T": self.name, "float32": at_least, "wide": at_least, "float64": "float64"}[value]
-
-    def stored(self, value: Any, operands: list[str], axis: str, root: bool = False) -> tuple[Fraction, str]:
-        stage = self.stage(axis)
-        wide = max([*operands, stage], key=NAMES_BY_PRECISION.index)
-        once = root_exact(value, wide) if root else round_exact(value, wide)
-        return Fraction(round_exact(Fraction(once), stage)), stage
-
-    def total(self, terms: list[tuple[Fraction, str]], axis: str) -> tuple[Fraction, str]:
-        stage = self.stage(axis)
-        values = [Fraction(round_exact(x, stage)) for x, _ in terms]
-        if self.kernel.reduction == "serial":
-            acc = values[0]
-            for x in values[1:]:
-                acc = Fraction(round_exact(acc + x, stage))
-            return acc, stage
-        values += [Fraction(0)] * ((1 << (len(values) - 1).bit_length()) - len(values))
-        while len(values) > 1:
-            half = len(values) // 2
-            values = [Fraction(round_exact(values[i] + values[i + half], stage)) for i in range(half)]
-        return values[0], stage
-
-    def run(self, h: list[Fraction], epsilon: float, weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
-        kernel, d = self.kernel, len(h)
-        x = [(value, self.name) for value in h]
-        total, held = self.total(x, "sum")
-        mean = self.stored(total / d, [held], "mean")
-        v = [self.stored(a - mean[0], [f, mean[1]], "diff") for a, f in x]
-        one_pass = kernel.algorithm == "one_pass"
-        squares = [self.stored(a * a, [f], "square") for a, f in (x if one_pass else v)]
-        total, held = self.total(squares, "square_sum")
-        q = self.stored(total / d, [held], "variance")
-        if one_pass:
-            mean_square = self.stored(mean[0] ** 2, [mean[1]], "variance")
-            q = self.stored(q[0] - mean_square[0], [q[1], mean_square[1]], "variance")
-        e = self.stage("epsilon")
-        w = self.stored(q[0] + Fraction(round_exact(Fraction(epsilon), e)), [q[1], e], "variance")
-        assert w[0] > 0
-        if kernel.inverse == "rsqrt":
-            inverse = self.stored(1 / w[0], [w[1]], "rstd", root=True)
-        else:
-            inverse = self.stored(w[0], [w[1]], "rstd", root=True)
-            if kernel.inverse == "recip_sqrt":
-                inverse = self.stored(1 / inverse[0], [inverse[1]], "rstd")
-        n = [
-            self.stored(a / inverse[0] if kernel.inverse == "div" else a * inverse[0], [f, inverse[1]], "normalized")
-            for a, f in v
-        ]
-        core = [self.stored(a, [f], "output")[0] for a, f in n]
-        affine = self.stage("affine")
-        y = []
-        for (a, f), scale, shift in zip(n, weight.tolist(), bias.tolist(), strict=True):
-            product = self.stored(a * Fraction(round_exact(Fraction(scale), affine)), [f, affine], "affine")
-            total = self.stored(product[0] + Fraction(round_exact(Fraction(shift), affine)), [affine], "affine")
-            y.append(self.stored(total[0], [total[1]], "output")[0])
-        return {
-            "mean": mean[0],
-            "v": [a for a, _ in v],
-            "raw_variance": q[0],
-            "inverse": inverse[0],
-            "core": core,
-            "output": y,
-        }
-
-
-NAMES_BY_PRECISION = ("bfloat16", "float16", "float32", "float64")
-
-
-def compare_exact(kernel_name: str, name: str, h: np.ndarray, epsilon: float) -> None:
-    """Assert that every stage agrees with the rationals, row by row."""
-    d = len(h)
-    weight, bias = parameters(d)
-    got = emulate(h, name, kernel_name, rms=False, epsilons=(epsilon,), weight=weight, bias=bias)
-    for i in range(h.shape[1]):
-        expected = Exact(kernel_name, name).run([Fraction(float(a)) for a in h[:, i]], epsilon, weight, bias)
-        found = {
-            "mean": got.mean[i],
-            "v": got.v[:, i],
-            "raw_variance": got.raw_variance[i],
-            "inverse": got.inverse[0][i],
-            "core": got.core[0][:, i],
-            "output": got.output[0][:, i],
-        }
-        for stage, value in found.items():
-            assert equal(value, np.array(expected[stage], np.float64)), (stage, i)
-
-
-def moderate_rows(name: str, d: int) -> np.ndarray:
-    """Return rows of shape (d, 4) in which nothing over- or underflows."""
-    noise = np.random.default_rng([27, d]).standard_normal((4, d)) * [[1.0], [3.0], [0.5], [10.0]]
-    noise[1] += 5.0
-    return np.array([[round_exact(Fraction(x), name) for x in row] for row in noise.tolist()]).T
-
-
-OVERRIDES = {
-    "sum": ("T", "float32", "float64"),
-    "square_sum": ("T", "float32", "float64"),
-    "mean": ("T", "float32", "float64"),
-    "diff": ("T", "float32", "float64"),
-    "square": ("T", "float32", "float64"),
-    "variance": ("T", "float32", "float64"),
-    "rstd": ("T", "float32", "float64"),
-    "normalized": ("T", "float32", "float64"),
-    "affine": ("T", "float32", "float64"),
-    "output": ("T", "float32"),
-    "reduction": ("tree", "serial"),
-    "epsilon": ("T", "wide", "float32", "float64"),
-    "inverse": ("div", "recip_sqrt", "rsqrt"),
-}
-
-
-@pytest.mark.parametrize(
-    "override", [f"{axis}={value}" for axis, values in OVERRIDES.items() for value in values], ids=str
-)
-@pytest.mark.parametrize("preset", ["native", "fused"])
-@pytest.mark.parametrize("name", NAMES)
-def test_one_override_follows_the_rule(name, preset, override):
-    """Each axis moved by itself: every operation in the widest dtype of operands and stage, stored in its stage's."""
-    compare_exact(f"{preset}:{override}", name, moderate_rows(name, 7), 0.0625)
-
-
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("name", NAMES)
-def test_many_overrides_follow_the_rule(name, seed):
-    """Random combinations of all axes, two-pass and one-pass."""
-    rng = np.random.default_rng([28, seed])
-    axes = ",".join(f"{axis}={rng.choice(values)}" for axis, values in OVERRIDES.items())
-    algorithm = rng.choice(["two_pass", "one_pass"])
-    compare_exact(f"{rng.choice(list(COLUMNS))}:{axes},variance={algorithm}", name, moderate_rows(name, 7), 0.0625)
-
-
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_rsqrt_in_float32_stored_in_16_bits(name):
     """`fused:rstd=T`: 1/sqrt(w) is rounded to float32, the widest dtype that takes part, then to T.
@@ -412,7 +266,14 @@ def test_count_is_never_rounded(d):
 @pytest.mark.parametrize("rms", [False, True], ids=["layer", "rms"])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "kernel_name", [*LADDER, "native:variance=one_pass", "fused:variance=one_pass,reduction=serial"]
+    "kernel_name",
+    [
+        *LADDER,
+        "native:variance=one_pass",
+        "fused:variance=one_pass,reduction=serial",
+        "fused:variance=welford,mean_scale=reciprocal",
+        "native:inverse=recip_sqrt,apply=scale_shift,fma=apply",
+    ],
 )
 def test_scale_law(kernel_name, name, rms):
     """LN(a z; a^2 eps) = LN(z; eps) to the last bit for a = 2^k, while nothing over- or underflows.
