@@ -198,7 +198,7 @@ def layer_norm(
     fmt, row = get_format(format), get_kernel(kernel)
     site = _site(x, epsilon, axis, norm, weight, bias, "array")
     rows, ws = site.rows, Workspace()
-    flat = np.empty((rows.rows, rows.features), "float64" if fmt.precision == 53 else "float32")
+    flat = np.empty((rows.rows, rows.features), row.stages(fmt).output.array_dtype)
     with quiet():
         for start, block in rows.blocks(BLOCK):
             flat[start : start + len(block)] = output_of(

@@ -70,6 +70,11 @@ class Format:
         wide = self.precision == 53 or (self.precision, self.emin) == (11, -126)
         return "float64" if wide else "float32"
 
+    @property
+    def array_dtype(self) -> str:
+        """The numpy dtype in which users are given values of this format: float32 where that holds them all."""
+        return "float64" if self.precision == 53 else "float32"
+
     @cached_property
     def flushing(self) -> Format:
         """The same format on hardware that flushes subnormal numbers."""

@@ -15,7 +15,7 @@ import pytest
 import lnaudit
 from lnaudit.arithmetic import Workspace, quiet
 from lnaudit.engine import interpreter, numpy_engine
-from lnaudit.engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
+from lnaudit.engine.epsilon import Response, inverse_roots, normalized_scale, respond, row_error, scale_error
 from lnaudit.engine.rows import Plan, RowStatistics
 from lnaudit.formats import FORMATS, Format
 from lnaudit.kernels import Kernel, get_kernel
@@ -278,7 +278,7 @@ def test_scale_error_and_residual_make_up_the_error(name: str, norm: str):
         core = emulate(x, name, kernel, norm)[EPSILONS.index(1e-5)].astype(np.longdouble)
         exact = exact_norm(x, 1e-5, norm)
         with quiet():
-            shared = scale_error(rows, closed.response, 1e-5)[EPSILONS.index(1e-5)]
+            shared = scale_error(rows, closed.response, inverse_roots(rows, (1e-5,), 0)[0])[EPSILONS.index(1e-5)]
             true = (core * exact).mean(axis=1) / (exact**2).mean(axis=1) - 1
             # rounding of the core adds at most a unit roundoff of its size
             size = closed.rounding[EPSILONS.index(1e-5)] / normalized_scale(rows, 1e-5) + 1e-15
@@ -290,7 +290,8 @@ def test_scale_error_of_constant_rows_is_zero():
     x = np.full((1, 8), 5.0)
     closed = closed_forms(x, "float16", "layer", ["native"], 1e-5)[0]
     with quiet():
-        shared = scale_error(closed.statistics.input, closed.response, 1e-5)
+        rows = closed.statistics.input
+        shared = scale_error(rows, closed.response, inverse_roots(rows, (1e-5,), 0)[0])
     assert shared[EPSILONS.index(1e-5)][0] == 0
 
 

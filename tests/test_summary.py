@@ -103,7 +103,7 @@ def contents(value: Any) -> Any:
     return value
 
 
-@PER_TEST
+@settings(max_examples=8, deadline=None)
 @given(picks=picks, sub_block=st.integers(1, 200), block=st.integers(1, 200), jobs=st.integers(1, 3))
 def test_blocks_and_threads_change_no_byte(picks, sub_block, block, jobs):
     x = rows_of(picks)

@@ -47,9 +47,9 @@ def candidates(model_epsilon: float) -> tuple[float, ...]:
 
 
 def held(epsilon: float, fmt: Format, kernel: Kernel) -> tuple[float, str]:
-    """Return epsilon as the kernel holds it, and its class there: normal, subnormal or zero."""
+    """Return epsilon as the kernel holds it, 0 if it adds none, and its class there: normal, subnormal or zero."""
     stage = kernel.stages(fmt).epsilon
-    value = round_number(epsilon, stage)
+    value = 0.0 if kernel.epsilon_place == "none" else round_number(epsilon, stage)
     return value, stage.held_as(value)
 
 
@@ -131,6 +131,8 @@ def _reason(summary: Summary, i: int, choice: Choice) -> str:
         return "keeps"
     overflowed = counts["variance_nonfinite_rows"] > counts["overflow_rows"]
     negative = summary.results[i].primary["LN201"] > 0
+    if choice.epsilon is None and plan.results[i][1].epsilon_place == "none":
+        return "epsilon-lost"
     if choice.epsilon is None:
         return "overflow" if overflowed else "negative-variance" if negative else "rounding-noise"
     if held(plan.model_epsilon, *plan.results[i])[0] == 0:

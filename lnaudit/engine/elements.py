@@ -113,6 +113,7 @@ def at_points(
     Elsewhere only points at which weight and bias may leave the range are run, for their overflow.
     """
     n = centered.v.shape[1]
+    affine = plan.weight is not None or plan.bias is not None
     wanted = plan.by_elements or not kernel.has_closed_form(plan.rms)
     found: dict[float, Elements] = {}
     for epsilon in plan.points:
@@ -120,7 +121,7 @@ def at_points(
             meant = exact_core(reference, epsilon, ws.array("meant at a point", centered.v.shape, "float64"))
             found[epsilon] = run(centered, meant, epsilon, fmt, kernel, plan, ws, moments=True)
     none = np.zeros(n, bool)
-    overflow = [found[e].affine_overflow if e in found else none for e in plan.points]
+    overflow = [found[e].affine_overflow if e in found else none for e in plan.points] if affine else []
     shown = list(found.values()) if wanted else []
     return {
         "point_overflow": _columns(overflow, n),

@@ -5,8 +5,9 @@ Nothing here looks at elements: one number a row, kernel and epsilon.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,29 +47,19 @@ class Response:
     def at(self, number: int) -> Response:
         """Return the same of one epsilon."""
         part = slice(number, number + 1)
-        return Response(**{f.name: _lines(getattr(self, f.name), part) for f in fields(self)})
+        one = copy(self)  # with nonfinite and zero, if they are known
+        vars(one).update({name: value[part] for name, value in vars(self).items() if np.ndim(value) == 2})
+        return one
 
-    def only(self, chosen: Array) -> Response:
-        """Return the same of some rows."""
-        return Response(**{f.name: _columns(getattr(self, f.name), chosen) for f in fields(self)})
-
-    @property
+    @cached_property
     def nonfinite(self) -> Array:
         """Rows with NaN or Inf in the core."""
         return ~np.isfinite(self.core_maximum)
 
-    @property
+    @cached_property
     def zero(self) -> Array:
         """Rows whose core is all zero."""
         return np.asarray(self.core_maximum == 0)
-
-
-def _lines(values: Any, part: slice) -> Any:
-    return values[part] if np.ndim(values) == 2 else values
-
-
-def _columns(values: Any, chosen: Array) -> Any:
-    return values[..., chosen] if isinstance(values, np.ndarray) else values
 
 
 def respond(
@@ -98,11 +89,11 @@ def respond(
         h_min=cast.h_min,
     )
     response = Response(
-        w=w.astype(np.float64),
+        w=w,
         inverse=inverse,
         scale=scale,
         scale_low=scale_low,
-        core_maximum=interpreter.core_maximum(ends, inverse, fmt, kernel, plan.rms).astype(np.float64),
+        core_maximum=interpreter.core_maximum(ends, inverse, fmt, kernel, plan.rms),
         D=stats.D,
         S=stats.S,
         A=stats.A,
@@ -146,29 +137,29 @@ def _quotient(a: Array | float, b: Array) -> tuple[Array, Array]:
     return np.ldexp(high, k - n), np.ldexp(np.where(np.isfinite(low), low, 0.0), k - n)
 
 
-def _rho(rows: InputStatistics, epsilon: float, prescale: int) -> tuple[Array, Array]:
-    """Return 1/sqrt(q + epsilon * 4^-prescale) in units of the scaled row, as a sum of two doubles."""
-    key = (epsilon, prescale)
+def inverse_roots(rows: InputStatistics, epsilons: tuple[float, ...], prescale: int) -> tuple[Array, Array]:
+    """Return rho = 1/sqrt(q + epsilon * 4^-prescale) in units of the scaled row, as a sum of two doubles.
+
+    Shape (epsilons, rows); the low part is a number where no format needs it.
+    """
+    key = (epsilons, prescale)
     if key not in rows.roots:
         if rows.precise or rows.scaled or prescale:
-            found = inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, epsilon)
+            roots = [inverse_root(rows.variance, rows.variance_low, rows.unit + prescale, e) for e in epsilons]
+            rows.roots[key] = np.stack([root for root, _ in roots]), np.stack([low for _, low in roots])
         else:
-            w = rows.variance + epsilon
-            found = np.where(w > 0, 1.0 / np.sqrt(w), 0.0), np.zeros(())
-        rows.roots[key] = found
+            w = rows.variance + np.array([[epsilon] for epsilon in epsilons])
+            root = np.divide(1.0, np.sqrt(w, out=w), out=w)
+            if not np.isfinite(root.max(initial=0.0)):
+                root[np.isinf(root)] = 0.0
+            rows.roots[key] = root, np.zeros(())
     return rows.roots[key]
-
-
-def _rhos(rows: InputStatistics, epsilons: Sequence[float], prescale: int) -> tuple[Array, Array]:
-    """Return the same of several epsilons, or of one for all; shape (epsilons, rows)."""
-    roots = [_rho(rows, epsilon, prescale) for epsilon in epsilons]
-    return np.stack([root for root, _ in roots]), np.stack([low for _, low in roots])
 
 
 def row_error(
     rows: InputStatistics,
     response: Response,
-    against: Sequence[float],
+    against: tuple[float, ...],
     fmt: Format,
     prescale: int = 0,
 ) -> Array:
@@ -178,7 +169,7 @@ def row_error(
     epsilons as `against` (and their prescale) this is the arithmetic error E, with the model's alone the total
     deviation F (design 4).
     """
-    rho, rho_low = _rhos(rows, against, prescale)
+    rho, rho_low = inverse_roots(rows, against, prescale)
     q, r = rows.variance, response.scale
     difference = r - rho
     if fmt.precision == 53:
@@ -213,7 +204,7 @@ def _squared(difference: Array, q: Array, r: Array, S: Array, D: Array) -> Array
     return squared
 
 
-def cast_error(rows: InputStatistics, cast: CastStatistics, epsilons: Sequence[float]) -> Array:
+def cast_error(rows: InputStatistics, cast: CastStatistics, epsilons: tuple[float, ...]) -> Array:
     """Return G: the RMS of exact LN of the cast row minus exact LN of the row, both at an epsilon (design 4).
 
     Shape (epsilons, rows).
@@ -221,7 +212,7 @@ def cast_error(rows: InputStatistics, cast: CastStatistics, epsilons: Sequence[f
     q, D, S = rows.variance, cast.D, cast.S
     if not D.any():  # the cast changes nothing
         return np.where(cast.finite, 0.0, np.full((len(epsilons), 1), np.nan))
-    rho, _ = _rhos(rows, epsilons, 0)
+    rho, _ = inverse_roots(rows, epsilons, 0)
     added = np.array([[epsilon] for epsilon in epsilons])
     w = np.maximum(q + 2 * S + D, 0.0) + (np.ldexp(added, -2 * rows.unit) if rows.scaled else added)
     rho_h = np.divide(1.0, np.sqrt(w, out=w), out=w)
@@ -234,17 +225,20 @@ def cast_error(rows: InputStatistics, cast: CastStatistics, epsilons: Sequence[f
     return error
 
 
-def scale_error(rows: InputStatistics, response: Response, against: float, prescale: int = 0) -> Array:
-    """Return r_hat (q + S) / (rho q) - 1, the error that all elements of a row share; 0 for q = 0."""
-    rho, _ = _rho(rows, against, prescale)
-    q = rows.variance
-    ratio = np.where(q > 0, response.scale * (q + response.S) / (rho * np.where(q > 0, q, 1.0)) - 1.0, 0.0)
+def scale_error(rows: InputStatistics, response: Response, rho: Array) -> Array:
+    """Return r_hat (q + S) / (rho q) - 1, the error that all elements of a row share; 0 for q = 0.
+
+    Shape (epsilons, rows); rho as `inverse_roots` gives it for the emulated epsilons.
+    """
+    some = rows.variance > 0
+    q = np.where(some, rows.variance, 1.0)
+    ratio = np.where(some, response.scale * (q + response.S) / (rho * q) - 1.0, 0.0)
     return np.where(response.nonfinite, np.nan, ratio)
 
 
 def normalized_scale(rows: InputStatistics, epsilon: float, prescale: int = 0) -> Array:
     """Return sqrt(q / (q + epsilon)) of each row: the exact output's RMS, the root of the collapse ratio."""
-    rho, _ = _rho(rows, epsilon, prescale)
+    rho = inverse_roots(rows, (epsilon,), prescale)[0][0]
     return np.asarray(np.sqrt(rows.variance) * rho)
 
 
@@ -254,7 +248,7 @@ def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool, presc
     LayerNorm: 0 for one feature, radial for two, tangential from three on; RMSNorm: radial for one, then tangential.
     Worked out in units of the scaled row, so that rows near the ends of float64 have one too.
     """
-    rho, _ = _rho(rows, epsilon, prescale)
+    rho = inverse_roots(rows, (epsilon,), prescale)[0][0]
     dead = (rows.variance == 0) & (epsilon == 0)
     tangential = np.where(dead, np.inf, np.ldexp(rho, -rows.unit))
     share = 1.0 - np.minimum(rows.variance * rho * rho, 1.0)  # epsilon / (q + epsilon), when it is not small

@@ -140,8 +140,8 @@ class InputStatistics:
         return bool(self.unit.any())
 
     def __post_init__(self) -> None:
-        # 1/sqrt(q + epsilon) by (epsilon, prescale): every emulation of these rows asks for the same few
-        self.roots: dict[tuple[float, int], tuple[Array, Array]] = {}
+        # 1/sqrt(q + epsilon) by (epsilons, prescale): every emulation of these rows asks for the same few
+        self.roots: dict[tuple[tuple[float, ...], int], tuple[Array, Array]] = {}
 
 
 @dataclass(kw_only=True)
@@ -177,8 +177,9 @@ class KernelStatistics:
     of the scaled row. error: RMS of core - exact core at the model's epsilon, element by element with the output
     rounding. core_nan, core_inf, output_nan, output_inf: elements of core and of weight*core + bias. affine_overflow:
     an output is not finite though the core and its parameters are. v_mean: mean(v_hat) in units of the scaled row, 0
-    if there are no points. The others have shape (n, points): the affine overflow at each point, and if it is run by
-    elements (else (n, 0)), the row error there, the sum of its core and of the squares.
+    if there are no points. The others have shape (n, points), or (n, 0) where nobody asks: the affine overflow at each
+    point where there is a weight or bias; of points that are run by elements the row error, the sum of the core and of
+    its squares.
     """
 
     total: Array
@@ -219,7 +220,9 @@ def pick(statistics: T, chosen: Array) -> T:
     values = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
     picked = type(statistics)(**values)
     if isinstance(statistics, InputStatistics):
-        known = {k: (root[chosen], low[chosen] if low.ndim else low) for k, (root, low) in statistics.roots.items()}
+        known = {
+            k: (root[:, chosen], low[:, chosen] if low.ndim else low) for k, (root, low) in statistics.roots.items()
+        }
         cast(InputStatistics, picked).roots.update(known)
     return picked
 

@@ -67,11 +67,13 @@ class Kernel:
         Stage dtypes; `variance` is also that of variance + epsilon, `rstd` that of the square root.
     algorithm : str
         "two_pass"; "one_pass": E[x^2] - E[x]^2; "welford": one running mean and sum of squares from left to right,
-        whatever `reduction` says. RMSNorm has the mean of the squares only.
+        whatever `reduction` says. RMSNorm has the mean of the squares only, summed as `reduction` says (from left to
+        right where they are fused).
     reduction : str
         "tree" (halves) or "serial" (left to right).
     mean_scale : str
-        How a sum becomes a mean: "divide" by d; "reciprocal": times 1/d; "terms": each term times 1/d, then summed.
+        How a sum becomes a mean: "divide" by d; "reciprocal": times c = 1/d in the dtype of the sum; "terms": each term
+        times c = 1/d in T (of squares one factor), then summed.
     clamp_negative : str
         Applied to the rounded variance: "none", "zero", or "zero-nan" (a NaN becomes 0 too).
     epsilon : str
@@ -84,10 +86,11 @@ class Kernel:
     apply : str
         "div": v / den. "sub_mul": v * rstd. "scale_shift": x * rstd + (-(mean * rstd)). "folded": x * (rstd * weight)
         + (bias - mean * (rstd * weight)). "gamma_rstd_first": (weight * rstd) * v. "gamma_center_first":
-        (weight * v) * rstd. Empty: what goes with `inverse`.
+        (weight * v) * rstd. Empty: what goes with `inverse`. Without a weight nothing is multiplied, without a bias
+        nothing added; the core is what is rounded to `normalized`, then to `output`.
     fma : str
-        Where a product is added without being rounded: "stats" (running sums of squares), "apply" (scale, shift,
-        weight and bias), "all", or "off".
+        Where a product is added without being rounded: "stats" (running sums of squares, and Welford's running mean
+        where it takes 1/k times the difference), "apply" (scale, shift, weight and bias), "all", or "off".
     flush_subnormals : str
         The dtypes in which subnormal numbers are read and written as zero: "none", "float32", "T", "all".
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import wording
 from ..advice.window import GRID, held, left_on_zero_row
+from ..formats import Format
 from ..wording import share, short
 from .base import ResultFacts, rule
 
@@ -23,16 +24,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
     """
     rows, fmt, epsilon = facts.result.primary["LN301"], facts.fmt, facts.epsilon
     total = facts.result.counts["finite_rows"]
-    stage = facts.kernel.stages(fmt)
-    lost = held(epsilon, fmt, facts.kernel)[0] == 0
-    place = stage.epsilon if lost else stage.variance
-    where = "" if lost else ", where variance + epsilon is stored"
-    how = (
-        "At epsilon 0 nothing keeps the variance, when it rounds to 0, from being divided by."
-        if epsilon == 0
-        else f"{wording.epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is "
-        f"{short(place.smallest)}."
-    )
+    place, how = _how_lost(facts)
     if rows:
         return {
             "severity": "error",
@@ -54,6 +46,23 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
         "measured": 0.0,
         "limit": place.smallest,
     }
+
+
+def _how_lost(facts: ResultFacts) -> tuple[Format, str]:
+    """Say where epsilon becomes 0, and in which format."""
+    fmt, kernel, epsilon = facts.fmt, facts.kernel, facts.epsilon
+    at = kernel.stages(fmt)
+    lost = held(epsilon, fmt, kernel)[0] == 0
+    place = at.epsilon if lost else at.variance
+    if kernel.epsilon_place == "none":
+        return place, "This kernel adds no epsilon: nothing keeps a variance of 0 from being divided by."
+    if epsilon == 0:
+        return place, "At epsilon 0 nothing keeps the variance, when it rounds to 0, from being divided by."
+    where = "" if lost else ", where variance + epsilon is stored"
+    text = (
+        f"{wording.epsilon(epsilon)} becomes 0 in {place.name}{where}; its smallest number is {short(place.smallest)}."
+    )
+    return place, text
 
 
 @rule("LN302", "epsilon-subnormal", ResultFacts)

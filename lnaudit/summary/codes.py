@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.epsilon import Response, normalized_scale, respond, row_error, scale_error
+from ..engine.epsilon import Response, inverse_roots, normalized_scale, respond, row_error, scale_error
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan
 from ..formats import Format
 from ..kernels import Kernel
@@ -42,7 +42,7 @@ _NUMBER = {code: number for number, code in enumerate(CODES)}
 class Judged:
     """Rows of one emulation at the emulated epsilon.
 
-    error: E. limits: accepted error of each row; accepted: of the format.
+    error: E. limits: accepted error of each row; accepted: of the format. rho: 1/sqrt(q + epsilon), exact.
     """
 
     rows: InputStatistics
@@ -52,22 +52,25 @@ class Judged:
     error: Array
     limits: Array
     accepted: float
+    rho: Array
     plan: Plan
 
     @cached_property
     def shared(self) -> Array:
         """Scale error."""
-        return np.asarray(scale_error(self.rows, self.response, self.plan.epsilon, self.plan.prescale)[0])
+        return np.asarray(scale_error(self.rows, self.response, self.rho)[0])
 
     @cached_property
     def meant(self) -> Array:
         """sqrt(q/(q+eps)) at the model's epsilon."""
+        if self.plan.model_epsilon == self.plan.epsilon and not self.plan.prescale:
+            return self.emulated_scale
         return normalized_scale(self.rows, self.plan.model_epsilon)
 
-    @property
+    @cached_property
     def emulated_scale(self) -> Array:
         """sqrt(q/(q+eps)) at the emulated epsilon."""
-        return normalized_scale(self.rows, self.plan.epsilon, self.plan.prescale)
+        return np.asarray(np.sqrt(self.rows.variance) * self.rho)
 
     @cached_property
     def nonfinite(self) -> Array:
@@ -127,9 +130,9 @@ def before_epsilon(rows: InputStatistics, cast: CastStatistics, stats: KernelSta
     )
 
 
-def row_limits(cast: CastStatistics, fmt: Format, plan: Plan) -> Array:
+def row_limits(cast_error: Array, fmt: Format, plan: Plan) -> Array:
     """Accepted error of each row: the tolerance, or twice what the cast alone costs (a heuristic)."""
-    return np.asarray(np.fmax(plan.limit_of(fmt), 2 * cast.error))
+    return np.asarray(np.fmax(plan.limit_of(fmt), 2 * cast_error))
 
 
 def judge(
@@ -137,30 +140,18 @@ def judge(
 ) -> Judged:
     """Work out error and fate of rows at the emulated epsilon."""
     response = respond(rows, cast, stats, (plan.epsilon,), fmt, kernel, plan)
-    error = row_error(rows, response, (plan.epsilon,), fmt, plan.prescale)[0]
-    return judged_at(rows, cast, stats, response, error, fmt, kernel, plan)
-
-
-def judged_at(
-    rows: InputStatistics,
-    cast: CastStatistics,
-    stats: KernelStatistics,
-    response: Response,
-    error: Array,
-    fmt: Format,
-    kernel: Kernel,
-    plan: Plan,
-) -> Judged:
-    """Judge rows whose response to an epsilon is known; `error` is E by the closed form, if the kernel has one."""
+    error = stats.error  # of a kernel without closed form: element by element
+    if kernel.has_closed_form(plan.rms):
+        error = row_error(rows, response, (plan.epsilon,), fmt, plan.prescale)[0]
     return Judged(
         rows=rows,
         cast=cast,
         stats=stats,
         response=response,
-        # else element by element, against the model's epsilon, which a sweep and a scan emulate
-        error=error if kernel.has_closed_form(plan.rms) else stats.error,
-        limits=row_limits(cast, fmt, plan),
+        error=error,
+        limits=row_limits(cast.error, fmt, plan),
         accepted=plan.limit_of(fmt),
+        rho=inverse_roots(rows, (plan.epsilon,), plan.prescale)[0][0],
         plan=plan,
     )
 
@@ -172,18 +163,21 @@ def code_numbers(judged: Judged, before: Before) -> Array | None:
     unusual = nonfinite | zero
     unusual |= deviates
     unusual |= before.suspect
-    unusual |= judged.stats.affine_overflow
-    if not unusual.any():
+    affine = judged.stats.affine_overflow
+    affine_overflows = bool(affine.any())
+    if not (affine_overflows or unusual.any()):
         return None
     # from the last to the first that applies
     numbers = np.zeros(len(unusual), np.int8)
-    np.putmask(numbers, judged.stats.affine_overflow, _NUMBER["LN107"])
+    if affine_overflows:
+        np.putmask(numbers, affine, _NUMBER["LN107"])
     matters = judged.meant > judged.accepted
     if deviates.any():
         np.putmask(numbers, deviates, _NUMBER["LN202"])
         together = np.abs(judged.shared) * judged.meant > judged.limits
         np.putmask(numbers, deviates & together, _NUMBER["LN204"])
-    np.putmask(numbers, zero & matters, _NUMBER["LN104"])
+    if zero.any():
+        np.putmask(numbers, zero & matters, _NUMBER["LN104"])
     if nonfinite.any():
         np.putmask(numbers, nonfinite, _NUMBER["LN108"])
         np.putmask(numbers, nonfinite & ~before.finite, _NUMBER["LN103"])

@@ -105,7 +105,6 @@ def fold_judged(judged: Judged, before: Before, peaks: Peaks, fmt: Format, out: 
     out.error.see(stats.error if healthy is None else stats.error[healthy])
     out.extremes.see("error", stats.error, rows.index, healthy)
     out.extremes.see("cast_error", cast.error, rows.index)
-    out.counts["unverified_rows"] += int(np.count_nonzero(_unverified(judged, fmt)))
     out.counts["costly_cast_rows"] += int(np.count_nonzero(cast.error > judged.accepted))
     _fold_gradient(judged, peaks.smallest_variance, fmt, out)
     return numbers
@@ -130,7 +129,7 @@ def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSumm
     out.counts["affine_overflow_rows"] += int(np.count_nonzero(judged.stats.affine_overflow))
 
 
-def fold_details(judged: Judged, before: Before, numbers: Array | None, out: ResultSummary) -> None:
+def fold_details(judged: Judged, before: Before, numbers: Array | None, fmt: Format, out: ResultSummary) -> None:
     """Fold what is reported of the emulated epsilon beside the verdict, and the rows that findings name."""
     rows, stats = judged.rows, judged.stats
     healthy = judged.cast.finite & ~judged.nonfinite
@@ -141,6 +140,7 @@ def fold_details(judged: Judged, before: Before, numbers: Array | None, out: Res
     ratio = np.where(judged.nonfinite, np.nan, judged.scale**2 * judged.response.A.reshape(-1))
     out.ratio.see(ratio[before.varying])
     out.counts.update(
+        unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
         nan=int(stats.core_nan.sum()),
         inf=int(stats.core_inf.sum()),
         affine_nan=int(stats.output_nan.sum()),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.epsilon import cast_error, respond, row_error
+from ..engine.epsilon import cast_error, inverse_roots, respond, row_error
 from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, pick
 from ..formats import Format
 from ..kernels import Kernel
-from .codes import Before, before_epsilon, judge, judged_at, row_limits
+from .codes import Before, Judged, before_epsilon, judge, row_limits
 from .fold_result import Peaks, fold_details, fold_judged, fold_statistics
 from .fold_rows import fold_drift, fold_gain, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
@@ -40,7 +40,7 @@ def fold(statistics: RowStatistics, plan: Plan) -> Summary:
         before = before_epsilon(rows, cast, stats)
         judged = judge(rows, cast, stats, fmt, kernel, plan)
         numbers = fold_judged(judged, before, peaks, fmt, result)
-        fold_details(judged, before, numbers, result)
+        fold_details(judged, before, numbers, fmt, result)
         _fold_table(rows, cast, stats, fmt, kernel, plan, result)
         if fixed is not None:
             fold_statistics(rows, cast, stats, fmt, kernel, plan, fixed.results[i])
@@ -64,22 +64,34 @@ def _fold_points(
     fmt, kernel = plan.results[i]
     epsilons = tuple(point.plan.epsilon for point in points)
     response = respond(rows, cast, stats, epsilons, fmt, kernel, plan)
-    errors = row_error(rows, response, epsilons, fmt)
-    costs = cast_error(rows, cast, epsilons)
+    errors, costs = row_error(rows, response, epsilons, fmt), cast_error(rows, cast, epsilons)
+    limits, (rho, _) = row_limits(costs, fmt, plan), inverse_roots(rows, epsilons, 0)
     by_elements = stats.point_error.shape[1] > 0
     for k, point in enumerate(points):
-        at = start + k
-        here = response.at(k)
+        at, here = start + k, response.at(k)
+        here_cast, here_stats = copy(cast), copy(stats)
+        here_cast.error = costs[k]
         if by_elements:
-            error, total, squares = stats.point_error[:, at], stats.point_sum[:, at], stats.point_square[:, at]
+            here_stats.error = stats.point_error[:, at]
+            total, squares = stats.point_sum[:, at], stats.point_square[:, at]
         else:
+            here_stats.error = errors[k]
             # of the whole row, from its mean and its mean square
             scale = here.scale * plan.features
-            error, total, squares = errors[k], scale * here.v_mean, here.scale * scale * here.A
-        cast_here, stats_here = copy(cast), copy(stats)
-        cast_here.error = costs[k]
-        stats_here.error, stats_here.affine_overflow = error, stats.point_overflow[:, at]
-        judged = judged_at(rows, cast_here, stats_here, here, errors[k], fmt, kernel, point.plan)
+            total, squares = scale * here.v_mean, here.scale * scale * here.A
+        if stats.point_overflow.shape[1]:
+            here_stats.affine_overflow = stats.point_overflow[:, at]
+        judged = Judged(
+            rows=rows,
+            cast=here_cast,
+            stats=here_stats,
+            response=here,
+            error=errors[k] if kernel.has_closed_form(plan.rms) else here_stats.error,
+            limits=limits[k],
+            accepted=plan.limit_of(fmt),
+            rho=rho[k],
+            plan=point.plan,
+        )
         point.results[i].moments += [total.sum(), squares.sum()]
         fold_judged(judged, before, peaks, fmt, point.results[i])
 
@@ -96,7 +108,7 @@ def _fold_table(
     """Judge every epsilon of the plan on rows with finite input and cast, against the model's epsilon (design 6)."""
     if not plan.epsilons:
         return
-    limits = row_limits(cast, fmt, plan)
+    limits = row_limits(cast.error, fmt, plan)
     for start in range(0, len(rows.index), SLICE):
         part = slice(start, start + SLICE)
         judged = np.flatnonzero(cast.finite[part]) + start
