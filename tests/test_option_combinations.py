@@ -78,7 +78,7 @@ def here(tmp_path_factory):
     return folder
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=commands())
 def test_it_runs_or_says_why_not(here, words):
     with pytest.MonkeyPatch.context() as patch:
