@@ -195,9 +195,10 @@ def layer_norm(
     ndarray, shape of x
         The output of the kernel in a float32 array, float64 for the format float64.
     """
-    fmt, row = get_format(format), get_kernel(kernel)
+    fmt, named = get_format(format), get_kernel(kernel)
     site = _site(x, epsilon, axis, norm, weight, bias, "array")
     rows, ws = site.rows, Workspace()
+    row = named.at(fmt, norm == "rms", rows.features)
     flat = np.empty((rows.rows, rows.features), row.stages(fmt).output.array_dtype)
     with quiet():
         for start, block in rows.blocks(BLOCK):

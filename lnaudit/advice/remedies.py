@@ -82,6 +82,10 @@ class Trials:
         spread = np.arange(0, self._rows.rows, -(-self._rows.rows * self._rows.features // PROOF_ELEMENTS))
         return ArrayRows(self._rows.take(np.union1d(self._main.witness_rows(), spread)))
 
+    def row(self, fmt: Format, kernel: Kernel) -> Kernel:
+        """Return the row of a kernel for the rows of this site in another format."""
+        return kernel.at(fmt, self._main.plan.rms, self._main.plan.features)
+
     def run(
         self, fmt: Format, kernel: Kernel, *, epsilon: float | None = None, prescale: int = 0, sample: bool = False
     ) -> Summary:
@@ -278,7 +282,9 @@ def _wider_format(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> O
     def offers() -> Iterator[Offer | None]:
         for name in WIDER[fmt.name]:
             detail = f"{name} instead of {fmt.name}, same kernel"
-            yield trials.offer(ills, "format", detail, trials.run(FORMATS[name], kernel), format=name)
+            yield trials.offer(
+                ills, "format", detail, trials.run(FORMATS[name], trials.row(FORMATS[name], kernel)), format=name
+            )
 
     return _best(offers(), ills)
 

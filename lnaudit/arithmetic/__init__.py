@@ -11,10 +11,11 @@ from .fma import fma
 from .hardware import check_hardware, quiet
 from .roots import reciprocal_root_once
 from .rounding import flushed_operand, round_in_place, round_number, round_to, rounded
-from .sums import REDUCTIONS, lane_extremes, lane_sum, serial_fma_sum, serial_sum, tree_sum
+from .sums import FUSED_REDUCTIONS, REDUCTIONS, lane_extremes, lane_sum, serial_fma_sum, serial_sum, tree_sum
 from .workspace import Array, Workspace
 
 __all__ = [
+    "FUSED_REDUCTIONS",
     "REDUCTIONS",
     "Array",
     "Workspace",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -89,13 +89,126 @@ def serial_fma_sum(a: Array, b: Array, fmt: Format, ws: Workspace, stored: Forma
     a, b = flushed_operand(a, fmt), flushed_operand(b, fmt)
     total = np.zeros(np.broadcast_shapes(a.shape[1:], b.shape[1:]), fmt.carrier)
     for x, y in zip(a, b, strict=True):
-        total = fused(x, y, total, fmt, ws)
-        if stored is not None and stored is not fmt:
-            total = rounded(total, stored)
+        total = _stored(fused(x, y, total, fmt, ws), fmt, stored)
     return total
 
 
-REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {"tree": tree_sum, "serial": serial_sum}
+def sum_in_lanes(b: Array, fmt: Format, ws: Workspace, *, lanes: int) -> Array:
+    """Sum over the first axis as vector units do: lane l adds b[l], b[l + lanes], ...; the lanes are added by halves.
+
+    What does not fill all lanes is added to that from left to right. b as in `tree_sum`.
+    """
+    b = flushed_operand(b, fmt)
+    whole = len(b) // lanes * lanes
+    acc = np.zeros((lanes, *b.shape[1:]), fmt.carrier)
+    for i in range(0, whole, lanes):
+        np.add(acc, b[i : i + lanes], out=acc)
+        round_in_place(acc, fmt, ws)
+    return _with_tail(_by_halves(acc, fmt, ws), b[whole:], fmt, ws)
+
+
+def _by_halves(acc: Array, fmt: Format, ws: Workspace) -> Array:
+    while len(acc) > 1:
+        acc = acc[: len(acc) // 2] + acc[len(acc) // 2 :]
+        round_in_place(acc, fmt, ws)
+    return np.array(acc[0])
+
+
+def _with_tail(total: Array, tail: Array, fmt: Format, ws: Workspace) -> Array:
+    for term in tail:
+        np.add(total, term, out=total)
+        round_in_place(total, fmt, ws)
+    return total
+
+
+TAIL_VECTOR = 4
+
+
+def fma_sum_in_lanes(
+    a: Array, b: Array, fmt: Format, ws: Workspace, stored: Format | None = None, *, lanes: int
+) -> Array:
+    """Sum products in lanes, fused; the rest as compilers make it: fours of rounded products, then fused ones.
+
+    a, b, stored as in `serial_fma_sum`. Source: onnxruntime's layernorm_kernel_avx2.cpp, whose scalar loop over what
+    does not fill the lanes is compiled to in-order sums of 4 products and single fused multiply-adds (measured).
+    """
+    a, b = flushed_operand(a, fmt), flushed_operand(b, fmt)
+    whole = len(b) // lanes * lanes
+    acc = np.zeros((lanes, *np.broadcast_shapes(a.shape[1:], b.shape[1:])), fmt.carrier)
+    for i in range(0, whole, lanes):
+        acc = _stored(fused(a[i : i + lanes], b[i : i + lanes], acc, fmt, ws), fmt, stored)
+    stage = stored or fmt
+    total = _by_halves(acc, stage, ws)
+    fours = whole + (len(b) - whole) // TAIL_VECTOR * TAIL_VECTOR
+    products = np.multiply(a[whole:fours], b[whole:fours])
+    round_in_place(products, fmt, ws)
+    total = _with_tail(total, _stored(products, fmt, stored), stage, ws)
+    for x, y in zip(a[fours:], b[fours:], strict=True):
+        total = _stored(fused(x, y, total, fmt, ws), fmt, stored)
+    return total
+
+
+def _stored(x: Array, fmt: Format, stored: Format | None) -> Array:
+    return x if stored is None or stored is fmt else rounded(x, stored)
+
+
+def cascade_sum(b: Array, fmt: Format, ws: Workspace, *, lanes: int) -> Array:
+    """Sum over the first axis as torch sums a contiguous row: four vectors at a time, in levels; b as in `tree_sum`.
+
+    Source: torch 2.13, aten/src/ATen/native/cpu/SumKernel.cpp, cascade_sum and row_sum.
+    """
+    b = flushed_operand(b, fmt)
+    vectors = len(b) // lanes
+    rows = vectors // ROWS
+    grouped = b[: rows * ROWS * lanes].reshape(rows, ROWS, lanes, *b.shape[1:])
+    parts = list(_in_levels(grouped, fmt, ws))
+    for vector in b[rows * ROWS * lanes : vectors * lanes].reshape(-1, lanes, *b.shape[1:]):
+        parts[0] = _added(parts[0], vector, fmt, ws)
+    for part in parts[1:]:
+        parts[0] = _added(parts[0], part, fmt, ws)
+    total = np.zeros(b.shape[1:], fmt.carrier)
+    return _with_tail(_with_tail(total, b[vectors * lanes :], fmt, ws), parts[0], fmt, ws)
+
+
+ROWS, LEVELS = 4, 4
+
+
+def _in_levels(b: Array, fmt: Format, ws: Workspace) -> Array:
+    """Add up over the first axis: after every 2^power terms a level is added to the next and starts anew."""
+    power = max(4, (len(b) - 1).bit_length() // LEVELS if len(b) > 1 else 0)
+    step = 1 << power
+    levels = [np.zeros(b.shape[1:], fmt.carrier) for _ in range(LEVELS)]
+    done = 0
+    while done + step <= len(b):
+        levels[0] = _with_tail(levels[0], b[done : done + step], fmt, ws)
+        done += step
+        for level in range(1, LEVELS):
+            levels[level] = _added(levels[level], levels[level - 1], fmt, ws)
+            levels[level - 1] = np.zeros_like(levels[0])
+            if done & (step - 1 << level * power):
+                break
+    total = _with_tail(levels[0], b[done:], fmt, ws)
+    return _with_tail(total, np.stack(levels[1:]), fmt, ws)
+
+
+def _added(a: Array, b: Array, fmt: Format, ws: Workspace) -> Array:
+    total: Array = a + b
+    round_in_place(total, fmt, ws)
+    return total
+
+
+LANES = (4, 8)
+REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {
+    "tree": tree_sum,
+    "serial": serial_sum,
+    **{f"lanes{n}": partial(sum_in_lanes, lanes=n) for n in LANES},
+    **{f"cascade{n}": partial(cascade_sum, lanes=n) for n in LANES},
+}
+# with products that are not rounded before they are added
+FUSED_REDUCTIONS: dict[str, Callable[[Array, Array, Format, Workspace, Format | None], Array]] = {
+    "serial": serial_fma_sum,
+    **{f"lanes{n}": partial(fma_sum_in_lanes, lanes=n) for n in LANES},
+}
 
 
 def lane_sum(b: Array) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .model import AXES, Kernel, Stages
+from .model import AXES, Kernel, Stages, Variant
+from .onnxruntime import ONNXRUNTIME
 from .specification import get_kernel
 from .textbook import TEXTBOOK
+from .torch import TORCH
 
-KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in TEXTBOOK}
+KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in (*TEXTBOOK, *TORCH, *ONNXRUNTIME)}
 # from the least to the most float32: the first without an error finding is the weakest clean kernel (design: ladder)
 LADDER: tuple[str, ...] = ("native-serial", "native", "decomposed", "stored-stats", "fused")
 
-__all__ = ["AXES", "KERNELS", "LADDER", "Kernel", "Stages", "get_kernel"]
+__all__ = ["AXES", "KERNELS", "LADDER", "Kernel", "Stages", "Variant", "get_kernel"]

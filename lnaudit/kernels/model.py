@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ..errors import LnauditError
 from ..formats import FORMATS, Format, wider
 
 DTYPES = ("T", "float32", "float64")
+ORDERS = ("tree", "serial", "lanes4", "lanes8", "cascade4", "cascade8")
+RUNNING = ("welford", "cascade")  # algorithms that keep a running mean instead of a sum
 # what a user may write in NAME:axis=value, and the values of each axis
 AXES: dict[str, tuple[str, ...]] = {
     "sum": DTYPES,
@@ -16,12 +18,13 @@ AXES: dict[str, tuple[str, ...]] = {
     "mean": DTYPES,
     "diff": DTYPES,
     "square": DTYPES,
-    "variance": ("two_pass", "one_pass", "welford", *DTYPES),
+    "variance": ("two_pass", "one_pass", "welford", "cascade", *DTYPES),
     "rstd": DTYPES,
     "normalized": DTYPES,
     "affine": DTYPES,
     "output": DTYPES,
-    "reduction": ("tree", "serial"),
+    "reduction": ORDERS,
+    "square_reduction": ORDERS,
     "mean_scale": ("divide", "reciprocal", "terms"),
     "clamp_negative": ("none", "zero", "zero-nan"),
     "epsilon": ("T", "wide", "float32", "float64"),
@@ -52,6 +55,24 @@ class Stages:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Variant:
+    """The row of a program for some formats, one norm, or rows of fewer than `below` features; empty: for all."""
+
+    row: Kernel
+    formats: tuple[str, ...] = ()
+    norm: str = ""
+    below: int = 0
+
+    def fits(self, fmt: Format, rms: bool, features: int) -> bool:
+        """Whether this is the row for a format, norm and width."""
+        return (
+            (not self.formats or fmt.name in self.formats)
+            and (not self.norm or self.norm == ("rms" if rms else "layer"))
+            and (not self.below or features < self.below)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kernel:
     """How a program computes the norm in a format T.
 
@@ -67,10 +88,12 @@ class Kernel:
         Stage dtypes; `variance` is also that of variance + epsilon, `rstd` that of the square root.
     algorithm : str
         "two_pass"; "one_pass": E[x^2] - E[x]^2; "welford": one running mean and sum of squares from left to right,
-        whatever `reduction` says. RMSNorm has the mean of the squares only, summed as `reduction` says (from left to
-        right where they are fused).
-    reduction : str
-        "tree" (halves) or "serial" (left to right).
+        whatever `reduction` says; "cascade": Welford's in the lanes of `reduction`, merged as torch does. RMSNorm has
+        the mean of the squares only, summed as `reduction` says (from left to right where they are fused).
+    reduction, square_reduction : str
+        "tree" (halves), "serial" (left to right), "lanes4" or "lanes8" (vector lanes, added by halves, then what does
+        not fill them), "cascade4" or "cascade8" (torch's sum, in vector lanes and levels); of the squares as of the
+        values where `square_reduction` is empty.
     mean_scale : str
         How a sum becomes a mean: "divide" by d; "reciprocal": times c = 1/d in the dtype of the sum; "terms": each term
         times c = 1/d in T (of squares one factor), then summed.
@@ -93,6 +116,10 @@ class Kernel:
         where it takes 1/k times the difference), "apply" (scale, shift, weight and bias), "all", or "off".
     flush_subnormals : str
         The dtypes in which subnormal numbers are read and written as zero: "none", "float32", "T", "all".
+    proven : str
+        On which versions of the program all outputs came out the same, or that it was not run.
+    variants : tuple of Variant
+        Of a program that computes differently by format, norm or width: its rows, the first that fits counts.
 
     Raises
     ------
@@ -111,6 +138,7 @@ class Kernel:
     variance: str = "T"
     algorithm: str = "two_pass"
     reduction: str = "tree"
+    square_reduction: str = ""
     mean_scale: str = "divide"
     clamp_negative: str = "none"
     epsilon: str = "T"
@@ -123,6 +151,8 @@ class Kernel:
     output: str = "T"
     fma: str = "off"
     flush_subnormals: str = "none"
+    proven: str = ""
+    variants: tuple[Variant, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for clash, what, remedy in (
@@ -142,18 +172,51 @@ class Kernel:
                 "use inverse=recip_sqrt or inverse=div",
             ),
             (
-                self.fuses_statistics and self.reduction == "tree" and self.algorithm != "welford",
-                f"fma={self.fma} adds products to a running sum, reduction=tree has none",
+                self.fuses_statistics
+                and self.order_of_squares not in ("serial", "lanes4", "lanes8")
+                and self.algorithm not in RUNNING,
+                f"fma={self.fma} adds products to a running sum, reduction={self.order_of_squares} has none",
                 "use reduction=serial, or fma=apply",
             ),
             (
-                self.mean_scale == "terms" and self.algorithm == "welford",
-                "mean_scale=terms scales what is summed, variance=welford sums no terms",
-                "use mean_scale=divide or reciprocal",
+                self.mean_scale == "terms" and self.algorithm in RUNNING,
+                f"mean_scale=terms scales what is summed, variance={self.algorithm} sums no terms",
+                "use mean_scale=divide or reciprocal" if self.algorithm == "welford" else "use mean_scale=divide",
+            ),
+            (
+                self.algorithm == "cascade" and self.mean_scale == "reciprocal",
+                "mean_scale=reciprocal with variance=cascade, which divides",
+                "use mean_scale=divide",
+            ),
+            (
+                self.algorithm == "cascade" and not self.reduction.startswith("lanes"),
+                f"variance=cascade runs in vector lanes, reduction={self.reduction} has none",
+                "use reduction=lanes8 or reduction=lanes4",
             ),
         ):
             if clash:
                 raise LnauditError(f"{self.name}: {what}", remedy, "--kernel")
+
+    def at(self, fmt: Format, rms: bool, features: int) -> Kernel:
+        """Return the row that runs rows of so many features in a format."""
+        for variant in self.variants:
+            if variant.fits(fmt, rms, features):
+                flushed = variant.row.flush_subnormals if self.flush_subnormals == "none" else self.flush_subnormals
+                return replace(
+                    variant.row,
+                    name=self.name,
+                    stands_for=self.stands_for,
+                    source=self.source,
+                    proven=self.proven,
+                    flush_subnormals=flushed,
+                    variants=self.variants,
+                )
+        return self
+
+    @property
+    def order_of_squares(self) -> str:
+        """The value of `square_reduction`, its default filled in."""
+        return self.square_reduction or self.reduction
 
     @property
     def association(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..errors import LnauditError
 from ..wording import nearest
@@ -41,6 +42,14 @@ def get_kernel(text: str | Kernel) -> Kernel:
         changes[field] = value
         if axis == "sum" and "square_sum" not in overrides:
             changes["square_sum"] = value
+        if axis == "reduction" and "square_reduction" not in overrides:
+            changes["square_reduction"] = ""
     if not changes:
         return kernel
-    return replace(kernel, name=text.strip(), stands_for=f"{name} with {overrides}", **changes)
+    changes.update(name=text.strip(), stands_for=f"{name} with {overrides}", proven="")
+    rows = tuple(replace(variant, row=_changed(variant.row, changes)) for variant in kernel.variants)
+    return replace(_changed(kernel, changes), variants=rows)
+
+
+def _changed(kernel: Kernel, changes: dict[str, Any]) -> Kernel:
+    return replace(kernel, **changes)

@@ -14,14 +14,17 @@ Chosen = tuple[SiteReport, list[tuple[Format, Kernel, Choice]]]
 
 def model_epsilons(sites: list[Chosen]) -> list[ModelEpsilon]:
     """Return one epsilon for all sites of the same epsilon, for each emulation."""
-    groups: dict[tuple[float, Format, Kernel], dict[str, Choice]] = defaultdict(dict)
+    groups: dict[tuple[float, Format, str], dict[str, Choice]] = defaultdict(dict)
+    rows: dict[str, Kernel] = {}  # the rows of one kernel hold epsilon alike
     for report, chosen in sites:
         for fmt, kernel, choice in chosen if report.input["finite_rows"] else ():
-            groups[report.epsilon, fmt, kernel][report.name] = choice
+            groups[report.epsilon, fmt, kernel.name][report.name] = choice
+            rows.setdefault(kernel.name, kernel)
     entries = []
-    for (model_epsilon, fmt, kernel), choices in groups.items():
+    for (model_epsilon, fmt, name), choices in groups.items():
+        kernel = rows[name]
         # a site that the cast has lost asks nothing of epsilon
-        safe = {name: choice.safe for name, choice in choices.items() if choice.reason != "cast"}
+        safe = {site: choice.safe for site, choice in choices.items() if choice.reason != "cast"}
         if safe:
             common, binding = common_choice(safe, model_epsilon, fmt, kernel)
         else:

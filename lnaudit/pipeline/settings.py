@@ -38,7 +38,9 @@ class Settings:
         own = None if site.kernel is None else (get_kernel(site.kernel),)
         kernels = self.kernels or own or self.default_kernels
         return tuple(
-            (fmt, self.on_hardware(kernel)) for fmt in self.formats for kernel in kernels or _usual_kernels(fmt)
+            (fmt, self.on_hardware(kernel).at(fmt, site.norm == "rms", site.rows.features))
+            for fmt in self.formats
+            for kernel in kernels or _usual_kernels(fmt)
         )
 
     def named(self) -> dict[str, Any]:

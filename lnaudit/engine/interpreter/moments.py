@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arithmetic import REDUCTIONS, Workspace, round_number, rounded, serial_fma_sum
+from ...arithmetic import FUSED_REDUCTIONS, REDUCTIONS, Workspace, round_number, rounded
 from ...formats import Format, wider
 from ...kernels import Kernel, Stages
+from .cascade import row_moments
 from .operate import multiply_add, operate, store
 
 Array = NDArray[Any]
@@ -49,8 +50,8 @@ class _Rows:
     at: Stages
     ws: Workspace
 
-    def reduce(self, b: Array, stage: Format) -> Array:
-        return REDUCTIONS[self.kernel.reduction](b.astype(stage.carrier, copy=False), stage, self.ws)
+    def reduce(self, b: Array, stage: Format, order: str) -> Array:
+        return REDUCTIONS[order](b.astype(stage.carrier, copy=False), stage, self.ws)
 
     def averaged(self, total: Array, wide: Format, stage: Format) -> Array:
         """Make a sum of d terms a mean; terms that were scaled before are one already."""
@@ -105,15 +106,15 @@ def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rm
 def _mean(rows: _Rows) -> tuple[Array, Array, Array | None]:
     """Return the sum, the mean and, of Welford's algorithm, the sum of squares; its running mean stands for its sum."""
     at = rows.at
-    if rows.kernel.algorithm == "welford":
-        running, squares = _welford(rows)
+    if rows.kernel.algorithm in _RUNNING:
+        running, squares = _RUNNING[rows.kernel.algorithm](rows)
         return running, rounded(running, wider(at.sum, at.mean), at.mean), squares
     if rows.kernel.mean_scale == "terms":
         wide = wider(at.T, at.sum)
         terms = operate(rows.ws, "step", np.multiply, rows.h, _reciprocal(len(rows.h), at.T), wide, at.sum)
-        total = rows.reduce(terms, at.sum)
+        total = rows.reduce(terms, at.sum, rows.kernel.reduction)
     else:
-        total = rows.reduce(rows.h, at.sum)
+        total = rows.reduce(rows.h, at.sum, rows.kernel.reduction)
     return total, rows.averaged(total, at.sum, at.mean), None
 
 
@@ -146,6 +147,18 @@ def _welford(rows: _Rows) -> tuple[Array, Array]:
     return mean, squares
 
 
+def _cascade(rows: _Rows) -> tuple[Array, Array]:
+    """Return mean and sum of squares as torch's RowwiseMoments does."""
+    at, lanes = rows.at, int(rows.kernel.reduction.removeprefix("lanes"))
+    # vectors of T hold twice as many elements as those of the sum, and are pushed in two halves
+    halves = 1 if at.T.precision == at.sum.precision else 2
+    return row_moments(rows.h.astype(at.sum.carrier, copy=False), at.sum, lanes, halves, rows.ws)
+
+
+# algorithms that keep a running mean and sum of squares
+_RUNNING: dict[str, Callable[[_Rows], tuple[Array, Array]]] = {"welford": _welford, "cascade": _cascade}
+
+
 def _two_pass(rows: _Rows, v: Array, v_format: Format, mean: Array) -> tuple[Array, Array]:
     """Return the sum of squares of v and its mean."""
     square_sum = _sum_of_squares(rows, v, v_format)
@@ -170,14 +183,17 @@ _VARIANCES: dict[str, Callable[[_Rows, Array, Format, Array], tuple[Array, Array
 def _sum_of_squares(rows: _Rows, v: Array, v_format: Format) -> Array:
     at, stage = rows.at, rows.at.square_sum
     if not rows.kernel.fuses_statistics:
-        return rows.reduce(store(_square(rows, v, v_format, "step"), stage, rows.ws), stage)
+        squares = store(_square(rows, v, v_format, "step"), stage, rows.ws)
+        return rows.reduce(squares, stage, rows.kernel.order_of_squares)
     wide, factors = wider(v_format, stage), v
     if rows.kernel.mean_scale == "terms":
         factors = operate(
             rows.ws, "step", np.multiply, v, _reciprocal(len(v), at.T), wider(v_format, at.square), at.square
         )
         wide = wider(wide, at.square)
-    return serial_fma_sum(factors, v, wide, rows.ws, stored=stage)
+    # kernels that only keep a running mean have no other order for the squares of RMSNorm
+    reduce = FUSED_REDUCTIONS.get(rows.kernel.order_of_squares, FUSED_REDUCTIONS["serial"])
+    return reduce(factors, v, wide, rows.ws, stage)
 
 
 def _square(rows: _Rows, v: Array, v_format: Format, name: str) -> Array:
