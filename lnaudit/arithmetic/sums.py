@@ -121,16 +121,13 @@ def _with_tail(total: Array, tail: Array, fmt: Format, ws: Workspace) -> Array:
     return total
 
 
-TAIL_VECTOR = 4
-
-
 def fma_sum_in_lanes(
-    a: Array, b: Array, fmt: Format, ws: Workspace, stored: Format | None = None, *, lanes: int
+    a: Array, b: Array, fmt: Format, ws: Workspace, stored: Format | None = None, *, lanes: int, together: int = 1
 ) -> Array:
-    """Sum products in lanes, fused; the rest as compilers make it: fours of rounded products, then fused ones.
+    """Sum products in lanes, fused, then what does not fill the lanes from left to right.
 
-    a, b, stored as in `serial_fma_sum`. Source: onnxruntime's layernorm_kernel_avx2.cpp, whose scalar loop over what
-    does not fill the lanes is compiled to in-order sums of 4 products and single fused multiply-adds (measured).
+    Of that, compilers multiply as many as go `together` into a vector and add these products, rounded; the others are
+    fused. a, b, stored as in `serial_fma_sum`.
     """
     a, b = flushed_operand(a, fmt), flushed_operand(b, fmt)
     whole = len(b) // lanes * lanes
@@ -139,11 +136,11 @@ def fma_sum_in_lanes(
         acc = _stored(fused(a[i : i + lanes], b[i : i + lanes], acc, fmt, ws), fmt, stored)
     stage = stored or fmt
     total = _by_halves(acc, stage, ws)
-    fours = whole + (len(b) - whole) // TAIL_VECTOR * TAIL_VECTOR
-    products = np.multiply(a[whole:fours], b[whole:fours])
+    fused_from = whole + (len(b) - whole) // together * together if together > 1 else whole
+    products = np.multiply(a[whole:fused_from], b[whole:fused_from])
     round_in_place(products, fmt, ws)
     total = _with_tail(total, _stored(products, fmt, stored), stage, ws)
-    for x, y in zip(a[fours:], b[fours:], strict=True):
+    for x, y in zip(a[fused_from:], b[fused_from:], strict=True):
         total = _stored(fused(x, y, total, fmt, ws), fmt, stored)
     return total
 
@@ -202,12 +199,14 @@ REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {
     "tree": tree_sum,
     "serial": serial_sum,
     **{f"lanes{n}": partial(sum_in_lanes, lanes=n) for n in LANES},
+    "lanes8_fours": partial(sum_in_lanes, lanes=8),
     **{f"cascade{n}": partial(cascade_sum, lanes=n) for n in LANES},
 }
 # with products that are not rounded before they are added
 FUSED_REDUCTIONS: dict[str, Callable[[Array, Array, Format, Workspace, Format | None], Array]] = {
     "serial": serial_fma_sum,
     **{f"lanes{n}": partial(fma_sum_in_lanes, lanes=n) for n in LANES},
+    "lanes8_fours": partial(fma_sum_in_lanes, lanes=8, together=4),
 }
 
 

@@ -9,7 +9,7 @@ from ..errors import LnauditError
 from ..formats import FORMATS, Format, wider
 
 DTYPES = ("T", "float32", "float64")
-ORDERS = ("tree", "serial", "lanes4", "lanes8", "cascade4", "cascade8")
+ORDERS = ("tree", "serial", "lanes4", "lanes8", "lanes8_fours", "cascade4", "cascade8")
 RUNNING = ("welford", "cascade")  # algorithms that keep a running mean instead of a sum
 # what a user may write in NAME:axis=value, and the values of each axis
 AXES: dict[str, tuple[str, ...]] = {
@@ -92,8 +92,8 @@ class Kernel:
         the mean of the squares only, summed as `reduction` says (from left to right where they are fused).
     reduction, square_reduction : str
         "tree" (halves), "serial" (left to right), "lanes4" or "lanes8" (vector lanes, added by halves, then what does
-        not fill them), "cascade4" or "cascade8" (torch's sum, in vector lanes and levels); of the squares as of the
-        values where `square_reduction` is empty.
+        not fill them; "lanes8_fours": of that, four products at a time are not fused), "cascade4" or "cascade8"
+        (torch's sum, in vector lanes and levels); of the squares as of the values where `square_reduction` is empty.
     mean_scale : str
         How a sum becomes a mean: "divide" by d; "reciprocal": times c = 1/d in the dtype of the sum; "terms": each term
         times c = 1/d in T (of squares one factor), then summed.
@@ -173,7 +173,7 @@ class Kernel:
             ),
             (
                 self.fuses_statistics
-                and self.order_of_squares not in ("serial", "lanes4", "lanes8")
+                and self.order_of_squares not in ("serial", "lanes4", "lanes8", "lanes8_fours")
                 and self.algorithm not in RUNNING,
                 f"fma={self.fma} adds products to a running sum, reduction={self.order_of_squares} has none",
                 "use reduction=serial, or fma=apply",
