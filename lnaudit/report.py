@@ -177,12 +177,23 @@ class SiteFigures:
 
 
 @dataclass(kw_only=True)
+class Disagreement:
+    """The two programs and the row that differ most in a format; rms of the core's difference, Inf if one is lost."""
+
+    format: str
+    kernels: list[str]
+    row: int
+    rms: float
+
+
+@dataclass(kw_only=True)
 class SiteReport(SiteFigures):
     """One site of a scan."""
 
     weakest_clean_kernel: dict[str, str | None]
     weakest_clean_kernel_verified: dict[str, str]
     results: list[Result]
+    disagreements: list[Disagreement] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)

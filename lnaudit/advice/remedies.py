@@ -265,7 +265,7 @@ def _peak(summary: Summary) -> float:
 def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:
     def offers() -> Iterator[Offer | None]:
         if kernel.algorithm == "one_pass":
-            two_pass = replace(kernel, algorithm="two_pass", name=kernel.name.replace("one_pass", "two_pass"))
+            two_pass = replace(kernel, algorithm="two_pass", name=_with_two_passes(kernel.name), proven="")
             detail = f"a two-pass variance (kernel {two_pass.name})"
             yield trials.offer(ills, "kernel", detail, trials.run(fmt, two_pass), kernel=two_pass.name)
         for other in trials.ladder:
@@ -276,6 +276,13 @@ def _other_kernel(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> O
                 yield trials.offer(ills, "kernel", detail, trial, kernel=other.name)
 
     return _best(offers(), ills)
+
+
+def _with_two_passes(name: str) -> str:
+    """Return the name of the same kernel with a two-pass variance."""
+    if "one_pass" in name:
+        return name.replace("one_pass", "two_pass")
+    return f"{name}{',' if ':' in name else ':'}variance=two_pass"
 
 
 def _wider_format(trials: Trials, fmt: Format, kernel: Kernel, ills: Codes) -> Offer | None:

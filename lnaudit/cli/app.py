@@ -8,10 +8,11 @@ import typer
 
 from ..version import __version__
 from .arguments import BareOptions, SweepOptions
+from .formats import formats
+from .kernels import kernels
 from .scan import scan
 from .sweep import sweep
 from .synth import SynthCommand, synth
-from .tables import formats, kernels
 
 app = typer.Typer(
     name="lnaudit",

@@ -26,6 +26,14 @@ Formats = Annotated[
     list[str] | None,
     typer.Option("--format", metavar="NAMES", help="Formats, by comma. [default: float16,bfloat16,float32,float64]"),
 ]
+Runtimes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--runtime",
+        metavar="PROGRAM==VERSION",
+        help="The kernel of a program, as in onnxruntime==1.24.1 or torch==2.13; by comma.",
+    ),
+]
 Tolerance = Annotated[str, typer.Option(metavar="NUMBER", help="Accepted RMS error of a row, 1 = normalized scale.")]
 LossScale = Annotated[str, typer.Option(metavar="NUMBER", help="Norm of the gradient that comes back to a row.")]
 Ftz = Annotated[

@@ -64,12 +64,21 @@ def named_formats(texts: list[str] | None) -> tuple[Format, ...]:
     return tuple(dict.fromkeys(map(get_format, _listed(texts, "--format")))) or DEFAULT_FORMATS
 
 
-def named_kernels(texts: list[str] | None) -> tuple[Kernel, ...] | None:
-    """Return the kernels that are named; ladder stands for all of its own."""
-    from ..kernels import LADDER, get_kernel
+def named_kernels(texts: list[str] | None, runtimes: list[str] | None) -> tuple[Kernel, ...] | None:
+    """Return the kernels that are named or that runtimes use; ladder stands for all of its own."""
+    from ..kernels import LADDER, find_runtime, get_kernel
 
     names = [name for text in _listed(texts, "--kernel") for name in (LADDER if text == "ladder" else (text,))]
+    names += [find_runtime(text).kernel for text in _listed(runtimes, "--runtime")]
     return tuple(dict.fromkeys(map(get_kernel, names))) or None
+
+
+def runtime_notes(texts: list[str] | None) -> list[str]:
+    """Say which kernel stands for each runtime that is named, and how that is known."""
+    from ..kernels import find_runtime
+
+    found = [(text, find_runtime(text)) for text in _listed(texts, "--runtime")]
+    return [f"{text}: kernel {runtime.kernel} ({runtime.known})" for text, runtime in found]
 
 
 def flushed(text: str) -> str:
@@ -78,7 +87,9 @@ def flushed(text: str) -> str:
 
 
 def _listed(texts: list[str] | None, option: str) -> list[str]:
-    names = split_list(texts or [])
+    # == is no axis of a kernel
+    split = [part.strip() for text in texts or () for part in text.split(",")]
+    names = split_list(texts or []) if option != "--runtime" else list(dict.fromkeys(filter(None, split)))
     if texts and not names:
         raise LnauditError("names nothing", "name at least one, or leave it out", option)
     return names

@@ -19,13 +19,14 @@ from .arguments import (
     LossScale,
     Norm,
     OutputFormat,
+    Runtimes,
     StdinName,
     Tolerance,
     Verbose,
     Weight,
 )
 from .options import choice, number
-from .request import SiteWords, flushed, named_formats, named_kernels
+from .request import SiteWords, flushed, named_formats, named_kernels, runtime_notes
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -56,6 +57,7 @@ def scan(
             metavar="NAMES", help="Kernels, by comma; ladder: all. [default: native; fused too below float32]"
         ),
     ] = None,
+    runtime: Runtimes = None,
     ftz: Ftz = "none",
     tolerance: Tolerance = "0.02",
     loss_scale: LossScale = "1",
@@ -93,12 +95,13 @@ def scan(
             field=field,
             stdin_name=stdin_name,
         )
-        settings = _settings(format, kernel, ftz, tolerance, loss_scale, compare_eps, verify)
+        settings = _settings(format, kernel, runtime, ftz, tolerance, loss_scale, compare_eps, verify)
         settings.config.update(fail_on=fail_on, epsilon=words.options().epsilon, **words.config())
         found = _found(paths, words)
     except LnauditError as error:
         output.refuse(error, "scan", output_format)
     report = _audited(found, settings)
+    report.notes[:0] = runtime_notes(runtime)
     output.write(report, output_format, ascii)
     raise typer.Exit(_exit_code(report, fail_on))
 
@@ -106,6 +109,7 @@ def scan(
 def _settings(
     formats: list[str] | None,
     kernels: list[str] | None,
+    runtimes: list[str] | None,
     ftz: str,
     tolerance: str,
     loss_scale: str,
@@ -117,7 +121,7 @@ def _settings(
 
     settings = Settings(
         formats=named_formats(formats),
-        kernels=named_kernels(kernels),
+        kernels=named_kernels(kernels, runtimes),
         flush_subnormals=flushed(ftz),
         tolerance=number(tolerance, "--tolerance", above=True),
         loss_scale=number(loss_scale, "--loss-scale", above=True),

@@ -19,13 +19,14 @@ from .arguments import (
     LossScale,
     Norm,
     OutputFormat,
+    Runtimes,
     StdinName,
     Tolerance,
     Verbose,
     Weight,
 )
 from .options import choice, epsilons, number, split_list
-from .request import SiteWords, flushed, named_formats, named_kernels
+from .request import SiteWords, flushed, named_formats, named_kernels, runtime_notes
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -62,6 +63,7 @@ def sweep(
     kernel: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Kernels, by comma; ladder: all. [default: native]")
     ] = None,
+    runtime: Runtimes = None,
     ftz: Ftz = "none",
     tolerance: Tolerance = "0.02",
     loss_scale: LossScale = "1",
@@ -88,7 +90,7 @@ def sweep(
             axis=axis, norm=norm, weight=weight, bias=bias, dtype=dtype, field=field, stdin_name=stdin_name
         )
         swept = epsilons(eps, points)
-        settings = _settings(format, kernel, ftz, tolerance, loss_scale)
+        settings = _settings(format, kernel, runtime, ftz, tolerance, loss_scale)
         families = split_list(family or ([] if paths else [DEFAULT_FAMILY]))
         settings.config.update(
             epsilons=None if swept is None else list(swept),
@@ -105,20 +107,25 @@ def sweep(
 
     with progress_bar() as (bar, advance):
         report = run(bar.follow(sites), settings, swept, progress=advance)
-    report.notes.extend(notes)
+    report.notes.extend((*runtime_notes(runtime), *notes))
     output.write(report, output_format, ascii)
     raise typer.Exit(output.NOT_AUDITED if report.not_audited or not report.sites else output.CLEAN)
 
 
 def _settings(
-    formats: list[str] | None, kernels: list[str] | None, ftz: str, tolerance: str, loss_scale: str
+    formats: list[str] | None,
+    kernels: list[str] | None,
+    runtimes: list[str] | None,
+    ftz: str,
+    tolerance: str,
+    loss_scale: str,
 ) -> Settings:
     from ..kernels import KERNELS
     from ..pipeline import Settings
 
     settings = Settings(
         formats=named_formats(formats),
-        kernels=named_kernels(kernels),
+        kernels=named_kernels(kernels, runtimes),
         default_kernels=(KERNELS["native"],),
         flush_subnormals=flushed(ftz),
         tolerance=number(tolerance, "--tolerance", above=True),

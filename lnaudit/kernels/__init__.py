@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .model import AXES, Kernel, Stages, Variant
 from .onnxruntime import ONNXRUNTIME
+from .runtimes import RUNTIMES, find_runtime
 from .specification import get_kernel
 from .textbook import TEXTBOOK
 from .torch import TORCH
@@ -12,4 +13,4 @@ KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in (*TEXTBOOK, *TOR
 # from the least to the most float32: the first without an error finding is the weakest clean kernel (design: ladder)
 LADDER: tuple[str, ...] = ("native-serial", "native", "decomposed", "stored-stats", "fused")
 
-__all__ = ["AXES", "KERNELS", "LADDER", "Kernel", "Stages", "Variant", "get_kernel"]
+__all__ = ["AXES", "KERNELS", "LADDER", "RUNTIMES", "Kernel", "Stages", "Variant", "find_runtime", "get_kernel"]

@@ -18,6 +18,7 @@ from ..summarize import Progress, summarize
 from ..summary import Summary
 from ..tabulate import result_of, site_of
 from ..version import __version__
+from .disagreement import disagreements
 from .facts import facts_of
 from .loop import counted, each, worst_verdict
 from .model_epsilon import model_epsilons
@@ -75,6 +76,7 @@ def audit_site(site: Site, settings: Settings, progress: Progress | None = None)
         name, whole = weakest_clean_kernel(trials, fmt) if has_rows else (None, True)
         report.weakest_clean_kernel[fmt.name] = name
         report.weakest_clean_kernel_verified[fmt.name] = "all-rows" if whole else "witness-rows"
+    report.disagreements = disagreements(site.rows, plan)
     report.verdict = worst_verdict(result.verdict for result in report.results)
     findings.sort(key=lambda f: (SEVERITIES.index(f.severity), f.latent))
     return SiteAudit(report=report, findings=findings, choices=choices)

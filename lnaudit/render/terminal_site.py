@@ -37,12 +37,16 @@ def site_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> l
     """Return the section of a site; `findings` are those of the whole report."""
     mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (SEVERITIES.index(f.severity), f.latent))
     paragraphs = finding_lines(site, mine, style)
-    return [
-        *header_lines(site, style),
-        "",
-        *table_lines(site.results, style),
-        *(["", *paragraphs] if paragraphs else []),
-    ]
+    apart = [line for entry in site.disagreements for line in style.wrap(_apart(entry), _INDENT, _HANGING)]
+    parts = [header_lines(site, style), table_lines(site.results, style), apart, paragraphs]
+    return [line for part in filter(None, parts) for line in ("", *part)][1:]
+
+
+def _apart(entry: Disagreement) -> str:
+    names = joined(entry.kernels)
+    if math.isinf(entry.rms):
+        return f"{entry.format}: {names} differ most in row {entry.row}, which is NaN or Inf in one of them only."
+    return f"{entry.format}: {names} differ most in row {entry.row}, by {wording.short(entry.rms)} (RMS)."
 
 
 def legend_lines(report: Report, style: Style) -> list[str]:
