@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .remedies import Trials, offer, weakest_clean_kernel
+from .remedies import offer, weakest_clean_kernel
+from .trials import Trials
 from .window import CONSTANTS, Choice, candidates, choose, common_choice, recommend
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..summary import EpsilonTable, Summary
-from .remedies import Trials
+from .trials import Trials
 
 
 def fill_table(trials: Trials, summary: Summary, i: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..advice import CONSTANTS, Choice, Trials, candidates, offer, recommend, weakest_clean_kernel
 from ..advice.by_elements import fill_table
-from ..advice.remedies import Codes, Offer
+from ..advice.trials import Codes, Offer
 from ..findings import SEVERITIES, Finding, worst
 from ..formats import Format
 from ..kernels import Kernel

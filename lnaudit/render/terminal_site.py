@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import wording
 from ..findings import SEVERITIES, Finding
-from ..report import Report, SiteFigures, SiteReport
+from ..report import Disagreement, Report, SiteFigures, SiteReport
 from ..wording import counted
 from . import numbers
 from .style import Style, joined

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..advice import CONSTANTS, Choice
-from ..advice.remedies import Offer
+from ..advice.trials import Offer
 from ..advice.window import distortion, held
 from ..report import ConstantCost, Recommendation, Remedy, Result, SiteReport
 from ..site import Site
