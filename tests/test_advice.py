@@ -10,7 +10,7 @@ import pytest
 
 import lnaudit
 from lnaudit import pipeline
-from lnaudit.advice import Choice, candidates, choose, common_choice, remedies
+from lnaudit.advice import Choice, candidates, choose, common_choice, remedies, trials
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import KERNELS
 from lnaudit.pipeline import scanning
@@ -266,8 +266,8 @@ class TestVerification:
         assert audited(normal(30.0)).recommendation.verified is False
 
     def test_large_sites_are_verified_on_witness_rows_and_rows_between(self, monkeypatch):
-        monkeypatch.setattr(remedies, "ALL_ROWS_BELOW", 1000)
-        monkeypatch.setattr(remedies, "PROOF_ELEMENTS", 384 * 20)
+        monkeypatch.setattr(trials, "ALL_ROWS_BELOW", 1000)
+        monkeypatch.setattr(trials, "PROOF_ELEMENTS", 384 * 20)
         x = np.tile(MINILM, (5, 1)) * np.linspace(1, 2, 200, dtype=np.float32)[:, None]
         found = audited(x, epsilon=1e-12).recommendation
         assert found.verified == "witness-rows"
@@ -275,8 +275,8 @@ class TestVerification:
 
     def test_what_large_sites_are_offered_holds_on_all_their_rows(self, monkeypatch):
         # a quarter of the rows fails in bfloat16 native, none of them among the rows that fail in float16 native
-        monkeypatch.setattr(remedies, "ALL_ROWS_BELOW", 1000)
-        monkeypatch.setattr(remedies, "PROOF_ELEMENTS", 64 * 200)
+        monkeypatch.setattr(trials, "ALL_ROWS_BELOW", 1000)
+        monkeypatch.setattr(trials, "PROOF_ELEMENTS", 64 * 200)
         x = np.random.default_rng(2).standard_normal((2000, 64)).astype(np.float32)
         x[:20] *= 2000
         x[200:1800] += 8
