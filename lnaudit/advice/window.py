@@ -88,7 +88,7 @@ def choose(
 
 def _survives_flushing(epsilon: float, fmt: Format, kernel: Kernel) -> bool:
     """Whether epsilon is a normal number where the kernel holds it, and where it stores variance + epsilon."""
-    stored = kernel.stages(fmt).variance.held_as(left_on_zero_row(epsilon, fmt, kernel))
+    stored = kernel.stages(fmt).plus_epsilon.held_as(left_on_zero_row(epsilon, fmt, kernel))
     return held(epsilon, fmt, kernel)[1] == stored == "normal"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats import Format
+from ..formats import FORMATS, Format
 from .fma import fused
 from .rounding import flushed_operand, round_in_place, rounded, rounding_of
 from .workspace import Array, Workspace
@@ -188,6 +188,31 @@ def _in_levels(b: Array, fmt: Format, ws: Workspace) -> Array:
     return _with_tail(total, np.stack(levels[1:]), fmt, ws)
 
 
+def pairwise_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
+    """Sum over the first axis as numpy sums a contiguous row: by halves down to 128 terms, these in eight lanes.
+
+    float16 is accumulated in float32 and rounded at the end. b as in `tree_sum`. Source: numpy, loops_utils.h.src.
+    """
+    if fmt.name == "float16" and not fmt.flushes:
+        return rounded(pairwise_sum(b.astype(np.float32, copy=False), FORMATS["float32"], ws), fmt)
+    b = flushed_operand(b, fmt)
+    if len(b) > PAIRWISE_BLOCK:
+        half = len(b) // 2 // 8 * 8
+        return _added(pairwise_sum(b[:half], fmt, ws), pairwise_sum(b[half:], fmt, ws), fmt, ws)
+    if len(b) < 8:
+        return _with_tail(np.zeros(b.shape[1:], fmt.carrier), b, fmt, ws)
+    whole = len(b) // 8 * 8
+    acc = np.array(b[:8])
+    for i in range(8, whole, 8):
+        acc = _added(acc, b[i : i + 8], fmt, ws)
+    while len(acc) > 1:
+        acc = _added(acc[::2], acc[1::2], fmt, ws)
+    return _with_tail(np.array(acc[0]), b[whole:], fmt, ws)
+
+
+PAIRWISE_BLOCK = 128
+
+
 def _added(a: Array, b: Array, fmt: Format, ws: Workspace) -> Array:
     total: Array = a + b
     round_in_place(total, fmt, ws)
@@ -201,6 +226,7 @@ REDUCTIONS: dict[str, Callable[[Array, Format, Workspace], Array]] = {
     **{f"lanes{n}": partial(sum_in_lanes, lanes=n) for n in LANES},
     "lanes8_fours": partial(sum_in_lanes, lanes=8),
     **{f"cascade{n}": partial(cascade_sum, lanes=n) for n in LANES},
+    "pairwise": pairwise_sum,
 }
 # with products that are not rounded before they are added
 FUSED_REDUCTIONS: dict[str, Callable[[Array, Array, Format, Workspace, Format | None], Array]] = {

@@ -5,6 +5,14 @@ from __future__ import annotations
 from .model import AXES, Kernel, Variant
 
 
+_LEADERS = {
+    "plus_epsilon": "variance",
+    "square_sum": "sum",
+    "square_reduction": "reduction",
+    "apply": "inverse",
+}
+
+
 def differences(kernel: Kernel, other: Kernel) -> dict[str, str]:
     """Return the axes in which a kernel differs from another, with its own values, as users write them."""
     found: dict[str, str] = {}
@@ -16,7 +24,12 @@ def differences(kernel: Kernel, other: Kernel) -> dict[str, str]:
     if kernel.variance != other.variance:
         found["variance"] = f"{kernel.algorithm} in {kernel.variance}"
     # what follows another axis need not be told
-    for axis, leader in (("square_sum", "sum"), ("square_reduction", "reduction"), ("apply", "inverse")):
+    for axis, leader in (
+        ("plus_epsilon", "variance"),
+        ("square_sum", "sum"),
+        ("square_reduction", "reduction"),
+        ("apply", "inverse"),
+    ):
         if axis in found and leader in found and _follows(kernel, axis):
             del found[axis]
     return found
@@ -27,6 +40,7 @@ def value_of(kernel: Kernel, axis: str) -> str:
     filled = {
         "apply": kernel.association,
         "square_reduction": kernel.order_of_squares,
+        "plus_epsilon": kernel.plus_epsilon or kernel.variance,
         "variance": f"{kernel.algorithm}, stored in {kernel.variance}",
     }
     return str(filled.get(axis) or getattr(kernel, axis))
@@ -37,6 +51,8 @@ def _follows(kernel: Kernel, axis: str) -> bool:
         return not kernel.apply
     if axis == "square_reduction":
         return not kernel.square_reduction
+    if axis == "plus_epsilon":
+        return not kernel.plus_epsilon
     return kernel.square_sum == kernel.sum
 
 

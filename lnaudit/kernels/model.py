@@ -9,7 +9,7 @@ from ..errors import LnauditError
 from ..formats import FORMATS, Format, wider
 
 DTYPES = ("T", "float32", "float64")
-ORDERS = ("tree", "serial", "lanes4", "lanes8", "lanes8_fours", "cascade4", "cascade8")
+ORDERS = ("tree", "serial", "lanes4", "lanes8", "lanes8_fours", "cascade4", "cascade8", "pairwise")
 RUNNING = ("welford", "cascade")  # algorithms that keep a running mean instead of a sum
 # what a user may write in NAME:axis=value, and the values of each axis
 AXES: dict[str, tuple[str, ...]] = {
@@ -19,6 +19,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "diff": DTYPES,
     "square": DTYPES,
     "variance": ("two_pass", "one_pass", "welford", "cascade", *DTYPES),
+    "plus_epsilon": DTYPES,
     "rstd": DTYPES,
     "normalized": DTYPES,
     "affine": DTYPES,
@@ -47,6 +48,7 @@ class Stages:
     diff: Format
     square: Format
     variance: Format
+    plus_epsilon: Format
     epsilon: Format
     rstd: Format
     normalized: Format
@@ -85,7 +87,9 @@ class Kernel:
     name, stands_for, source : str
         The preset, what runs like that, and where that is written.
     sum, square_sum, mean, diff, square, variance, rstd, normalized, affine, output : str
-        Stage dtypes; `variance` is also that of variance + epsilon, `rstd` that of the square root.
+        Stage dtypes; `rstd` is also that of the square root.
+    plus_epsilon : str
+        The dtype of variance + epsilon; empty: that of the variance.
     algorithm : str
         "two_pass"; "one_pass": E[x^2] - E[x]^2; "welford": one running mean and sum of squares from left to right,
         whatever `reduction` says; "cascade": Welford's in the lanes of `reduction`, merged as torch does. RMSNorm has
@@ -93,7 +97,8 @@ class Kernel:
     reduction, square_reduction : str
         "tree" (halves), "serial" (left to right), "lanes4" or "lanes8" (vector lanes, added by halves, then what does
         not fill them; "lanes8_fours": of that, four products at a time are not fused), "cascade4" or "cascade8"
-        (torch's sum, in vector lanes and levels); of the squares as of the values where `square_reduction` is empty.
+        (torch's sum, in vector lanes and levels), "pairwise" (numpy's); of the squares as of the values where
+        `square_reduction` is empty.
     mean_scale : str
         How a sum becomes a mean: "divide" by d; "reciprocal": times c = 1/d in the dtype of the sum; "terms": each term
         times c = 1/d in T (of squares one factor), then summed.
@@ -136,6 +141,7 @@ class Kernel:
     diff: str = "T"
     square: str = "T"
     variance: str = "T"
+    plus_epsilon: str = ""
     algorithm: str = "two_pass"
     reduction: str = "tree"
     square_reduction: str = ""
@@ -255,5 +261,5 @@ def _stages(kernel: Kernel, fmt: Format) -> Stages:
     at_least = {"T": fmt, "float32": wider(FORMATS["float32"], fmt), "float64": FORMATS["float64"]}
     names = [field for field in Stages.__dataclass_fields__ if field not in ("T", "epsilon")]
     epsilon = {"T": fmt, "wide": at_least["float32"]}.get(kernel.epsilon) or FORMATS[kernel.epsilon]
-    stages = {name: at_least[getattr(kernel, name)] for name in names}
+    stages = {name: at_least[getattr(kernel, name) or kernel.variance] for name in names}
     return Stages(**{name: on_hardware(stage) for name, stage in {"T": fmt, "epsilon": epsilon, **stages}.items()})

@@ -53,7 +53,7 @@ def _how_lost(facts: ResultFacts) -> tuple[Format, str]:
     fmt, kernel, epsilon = facts.fmt, facts.kernel, facts.epsilon
     at = kernel.stages(fmt)
     lost = held(epsilon, fmt, kernel)[0] == 0
-    place = at.epsilon if lost else at.variance
+    place = at.epsilon if lost else at.plus_epsilon
     if kernel.epsilon_place == "none":
         return place, "This kernel adds no epsilon: nothing keeps a variance of 0 from being divided by."
     if epsilon == 0:

@@ -25,13 +25,13 @@ def inverse(variance: Array, epsilons: tuple[float, ...], fmt: Format, kernel: K
     at = kernel.stages(fmt)
     variance = np.broadcast_to(variance, (len(epsilons), *variance.shape))
     if kernel.epsilon_place == "inside":
-        w = _plus_epsilon(variance, epsilons, at.variance, at.variance, at.epsilon)
+        w, w_format = _plus_epsilon(variance, epsilons, at.variance, at.plus_epsilon, at.epsilon), at.plus_epsilon
     else:
-        w = variance
+        w, w_format = variance, at.variance
     if kernel.inverse == "rsqrt":
-        once = reciprocal_root_once(w.reshape(-1), wider(at.variance, at.rstd)).reshape(w.shape)
+        once = reciprocal_root_once(w.reshape(-1), wider(w_format, at.rstd)).reshape(w.shape)
         return w, rounded(once, at.rstd)
-    root_format = wider(at.variance, at.rstd)
+    root_format = wider(w_format, at.rstd)
     root = rounded(np.sqrt(flushed_operand(w, root_format), dtype=root_format.carrier), root_format, at.rstd)
     if kernel.epsilon_place == "outside":
         root = w = _plus_epsilon(root, epsilons, at.rstd, at.rstd, at.epsilon)
@@ -41,7 +41,7 @@ def inverse(variance: Array, epsilons: tuple[float, ...], fmt: Format, kernel: K
 
 
 def _plus_epsilon(x: Array, epsilons: tuple[float, ...], own: Format, stage: Format, held_in: Format) -> Array:
-    wide = wider(own, held_in)
+    wide = wider(wider(own, held_in), stage)
     held = np.array([[round_number(e, held_in)] for e in epsilons]).astype(held_in.carrier)
     x, held = flushed_operand(x, wide), flushed_operand(held, wide)
     return rounded(np.add(x, held, dtype=wide.carrier), wide, stage)
