@@ -6,7 +6,7 @@ dtype of its stage. Nothing here imports lnaudit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import copysign, inf, isfinite, isinf, isnan, ldexp, nan
@@ -20,6 +20,7 @@ NATIVE = {
     **dict.fromkeys(STAGES, "T"),
     "algorithm": "two_pass",
     "reduction": "tree",
+    "square_reduction": "",
     "mean_scale": "divide",
     "clamp_negative": "none",
     "epsilon_place": "inside",
@@ -48,6 +49,7 @@ PRESETS = {
     },
 }
 Number = tuple[float, str]  # a value and the format that holds it
+Moments = tuple[int, Number, Number]  # of some elements: how many, their mean, the sum of squared deviations
 
 
 def nearest(numerator: int, denominator: int, name: str) -> float:
@@ -71,10 +73,11 @@ def axes_of(text: str) -> dict[str, str]:
     items = [item.split("=") for item in overrides.split(",") if item]
     axes = dict(PRESETS[preset])
     for axis, value in items:
-        algorithm = axis == "variance" and value in ("two_pass", "one_pass", "welford")
+        algorithm = axis == "variance" and value in ("two_pass", "one_pass", "welford", "cascade")
         axes["algorithm" if algorithm else axis] = value
         if axis == "sum" and not any(other == "square_sum" for other, _ in items):
             axes["square_sum"] = value
+    axes["square_reduction"] = axes["square_reduction"] or axes["reduction"]
     if not axes["apply"]:
         axes["apply"] = "div" if axes["inverse"] == "div" else "sub_mul"
     return axes
@@ -138,18 +141,9 @@ class ExactKernel:
     def store(self, x: Number, stage: str) -> Number:
         return self.write(x[0], self.at[stage]), self.at[stage]
 
-    def total(self, terms: list[Number], stage: str) -> Number:
+    def total(self, terms: list[Number], stage: str, order: str) -> Number:
         b = [self.store(term, stage) for term in terms]
-        if self.axes["reduction"] == "serial":
-            acc = b[0]
-            for term in b[1:]:
-                acc = self.operate(add, [acc, term], stage)
-            return acc
-        b += [(0.0, self.at[stage])] * ((1 << (len(b) - 1).bit_length()) - len(b))
-        while len(b) > 1:
-            half = len(b) // 2
-            b = [self.operate(add, [b[i], b[i + half]], stage) for i in range(half)]
-        return b[0]
+        return SUMS[order](b, lambda x, y: self.operate(add, [x, y], stage), (0.0, self.at[stage]))
 
     def reciprocal(self, k: int, name: str) -> Number:
         return self.flush(nearest(1, k, name), name), name
@@ -168,10 +162,29 @@ class ExactKernel:
         c = self.reciprocal(len(v), self.name)
         factors = [self.operate(multiply, [c, x], "square") for x in v] if terms else v
         pairs = list(zip(factors, v, strict=True))
+        order = self.axes["square_reduction"]
         if not self.fused_sums:
-            return self.total([self.operate(multiply, pair, "square") for pair in pairs], "square_sum")
-        acc = self.operate(multiply, pairs[0], "square_sum")
-        for pair in pairs[1:]:
+            return self.total([self.operate(multiply, pair, "square") for pair in pairs], "square_sum", order)
+        return self.fused_total(pairs, order)
+
+    def fused_total(self, pairs: list[tuple[Number, Number]], order: str) -> Number:
+        """Add products that are not rounded, but for those that compilers take four at a time off a vector's rest."""
+        acc = (0.0, self.at["square_sum"])
+        lanes = {"lanes4": 4, "lanes8": 8, "lanes8_fours": 8}.get(order, 0)
+        whole = len(pairs) // lanes * lanes if lanes else 0
+        fours = (len(pairs) - whole) // 4 * 4 if order == "lanes8_fours" else 0
+        if lanes:
+            acc = by_halves([self.pushed(pairs[lane:whole:lanes]) for lane in range(lanes)], self.plus)
+        for pair in pairs[whole : whole + fours]:
+            acc = self.plus(acc, self.operate(multiply, pair, "square_sum"))
+        return self.pushed(pairs[whole + fours :], acc)
+
+    def plus(self, x: Number, y: Number) -> Number:
+        return self.operate(add, [x, y], "square_sum")
+
+    def pushed(self, pairs: Iterable[tuple[Number, Number]], acc: Number | None = None) -> Number:
+        acc = acc or (0.0, self.at["square_sum"])
+        for pair in pairs:
             acc = self.operate(self.multiply_add, [*pair, acc], "square_sum")
         return acc
 
@@ -194,6 +207,83 @@ class ExactKernel:
                 squares = self.operate(add, [squares, self.operate(multiply, [delta, rest], "sum")], "sum")
         return mean, squares
 
+    def cascade(self, h: list[Number]) -> tuple[Number, Number]:
+        """Return mean and sum of squares as torch's RowwiseMoments (moments_utils.h), lane by lane.
+
+        Vectors hold as many elements as are pushed at once: twice the lanes where T is not what is summed in.
+        """
+        lanes, halves = int(self.axes["reduction"][5]), 1 + (PRECISION[self.name] != PRECISION[self.at["sum"]])
+        vectors = len(h) // (lanes * halves)
+        whole = vectors * lanes * halves
+        total = self.rest_of_a_vector(h[whole:])
+        for lane in range(lanes):
+            parts = [h[lane + half * lanes : whole : lanes * halves] for half in range(halves)]
+            total = self.merged_lanes(self.lane_moments(parts, vectors), total)
+        return total[1:]
+
+    def lane_moments(self, parts: list[list[Number]], vectors: int) -> Moments:
+        """Merge chunks of 16 vectors as a binary counter carries: level j takes over what is full below it."""
+        nothing = (0, (0.0, self.at["sum"]), (0.0, self.at["sum"]))
+        chunks = -(-vectors // 16)
+        depth = (chunks - 1).bit_length() if chunks > 1 else 0
+        levels = [nothing] * max(depth, 1)
+        for i in range(chunks):
+            for part in parts:
+                levels[0] = self.merged_vectors(self.chunk(part[16 * i : 16 * (i + 1)]), levels[0])
+            for j in range(1, depth):
+                if (i + 1) % 2**j:
+                    break
+                levels[j], levels[j - 1] = self.merged_vectors(levels[j - 1], levels[j]), nothing
+        for j in range(1, depth):
+            levels[0] = self.merged_vectors(levels[j], levels[0])
+        return levels[0]
+
+    def chunk(self, elements: list[Number]) -> Moments:
+        mean = squares = (0.0, self.at["sum"])
+        for k, x in enumerate(elements, 1):
+            delta = self.operate(subtract, [x, mean], "sum")
+            mean = self.operate(self.multiply_add, [delta, self.reciprocal(k, self.at["sum"]), mean], "sum")
+            rest = self.operate(subtract, [x, mean], "sum")
+            squares = self.operate(self.multiply_add, [delta, rest, squares], "sum")
+        return len(elements), mean, squares
+
+    def rest_of_a_vector(self, elements: list[Number]) -> Moments:
+        mean = squares = (0.0, self.at["sum"])
+        for k, x in enumerate(elements, 1):
+            delta = self.operate(subtract, [x, mean], "sum")
+            part = self.operate(lambda x, wide, k=k: divide(x, k, wide), [delta], "sum")
+            mean = self.operate(add, [mean, part], "sum")
+            rest = self.operate(subtract, [x, mean], "sum")
+            if self.fused_sums:
+                squares = self.operate(self.multiply_add, [delta, rest, squares], "sum")
+            else:
+                squares = self.operate(add, [squares, self.operate(multiply, [delta, rest], "sum")], "sum")
+        return len(elements), mean, squares
+
+    def merged_vectors(self, new: Moments, old: Moments) -> Moments:
+        """Fuse (delta c)(delta n) only; c = new count / count, n = old count, a whole number."""
+        c = self.share(new[0], new[0] + old[0])
+        delta = self.operate(subtract, [new[1], old[1]], "sum")
+        mean = self.operate(add, [old[1], self.operate(multiply, [c, delta], "sum")], "sum")
+        factors = [self.operate(multiply, [delta, c], "sum"), self.times(delta, old[0])]
+        both = self.operate(add, [old[2], new[2]], "sum")
+        return new[0] + old[0], mean, self.operate(self.multiply_add, [*factors, both], "sum")
+
+    def merged_lanes(self, new: Moments, old: Moments) -> Moments:
+        """Fuse c delta, and (delta^2 c) n with what is new."""
+        c = self.share(new[0], new[0] + old[0])
+        delta = self.operate(subtract, [new[1], old[1]], "sum")
+        mean = self.operate(self.multiply_add, [c, delta, old[1]], "sum")
+        product = self.operate(multiply, [self.operate(multiply, [delta, delta], "sum"), c], "sum")
+        part = self.operate(lambda x, y, wide: self.multiply_add(x, old[0], y, wide), [product, new[2]], "sum")
+        return new[0] + old[0], mean, self.operate(add, [old[2], part], "sum")
+
+    def share(self, new: int, count: int) -> Number:
+        return (nearest(new, count, self.at["sum"]) if count else 0.0), self.at["sum"]
+
+    def times(self, x: Number, count: int) -> Number:
+        return self.operate(lambda x, wide: multiply(x, count, wide), [x], "sum")
+
     def centre(self, row: Sequence[float]) -> Centred:
         """Run the stages up to the variance."""
         d, algorithm = len(row), self.axes["algorithm"]
@@ -203,16 +293,17 @@ class ExactKernel:
             v = h
             raw = self.averaged(self.sum_of_squares(v), d, "variance")
         else:
-            if algorithm == "welford":
-                running, squares = self.welford(h)
+            if algorithm in ("welford", "cascade"):
+                running, squares = self.welford(h) if algorithm == "welford" else self.cascade(h)
                 mean = self.store(running, "mean")
             elif self.axes["mean_scale"] == "terms":
                 c = self.reciprocal(d, self.name)
-                mean = self.store(self.total([self.operate(multiply, [c, x], "sum") for x in h], "sum"), "mean")
+                terms = [self.operate(multiply, [c, x], "sum") for x in h]
+                mean = self.store(self.total(terms, "sum", self.axes["reduction"]), "mean")
             else:
-                mean = self.averaged(self.total(h, "sum"), d, "mean")
+                mean = self.averaged(self.total(h, "sum", self.axes["reduction"]), d, "mean")
             v = [self.operate(subtract, [x, mean], "diff") for x in h]
-            if algorithm != "welford":
+            if algorithm not in ("welford", "cascade"):
                 squares = self.sum_of_squares(h if algorithm == "one_pass" else v)
             raw = self.averaged(squares, d, "variance")
             if algorithm == "one_pass":
@@ -289,6 +380,81 @@ class ExactKernel:
             assert b is not None
             return self.operate(add, [n, b], "affine")
         return self.scaled(n, w, b, "affine")
+
+
+def serial(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+    """Add from left to right."""
+    acc = b[0]
+    for term in b[1:]:
+        acc = plus(acc, term)
+    return acc
+
+
+def tree(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+    """Pad with zeros to a power of two, then add by halves."""
+    return by_halves(b + [zero] * ((1 << (len(b) - 1).bit_length()) - len(b)), plus)
+
+
+def by_halves(b: list[Number], plus: Callable[..., Number]) -> Number:
+    while len(b) > 1:
+        half = len(b) // 2
+        b = [plus(b[i], b[i + half]) for i in range(half)]
+    return b[0]
+
+
+def in_lanes(lanes: int) -> Callable[..., Number]:
+    """Lane l adds elements l, l + lanes, ...; the lanes by halves, then what does not fill them."""
+
+    def total(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+        whole = len(b) // lanes * lanes
+        acc = by_halves([serial([zero, *b[lane:whole:lanes]], plus, zero) for lane in range(lanes)], plus)
+        return serial([acc, *b[whole:]], plus, zero)
+
+    return total
+
+
+def as_torch_does(lanes: int) -> Callable[..., Number]:
+    """torch's sum of a contiguous row (SumKernel.cpp, vectorized_inner_sum), elements alone where no vector is full."""
+
+    def total(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+        whole = len(b) // lanes * lanes
+        if not whole:
+            return row_sum(b, plus, zero)
+        parts = [row_sum(b[lane:whole:lanes], plus, zero) for lane in range(lanes)]
+        return serial([zero, *b[whole:], *parts], plus, zero)
+
+    return total
+
+
+def row_sum(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+    """Four sums of every fourth element; what is left over goes to the first (row_sum)."""
+    fours = len(b) // 4 * 4
+    first, *others = (multi_row_sum(b[k:fours:4], plus, zero) for k in range(4))
+    return serial([first, *b[fours:], *others], plus, zero)
+
+
+def multi_row_sum(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+    """Four levels: every 2^p terms, p >= 4, level 0 is carried to level 1, every 2^2p that to level 2, and so on."""
+    power = max(4, (len(b) - 1).bit_length() // 4) if b else 4
+    level = [zero] * 4
+    for i, term in enumerate(b, 1):
+        level[0] = plus(level[0], term)
+        for j in range(1, 4):
+            if i % 2 ** (j * power):
+                break
+            level[j], level[j - 1] = plus(level[j], level[j - 1]), zero
+    return serial(level, plus, zero)
+
+
+SUMS: dict[str, Callable[..., Number]] = {
+    "tree": tree,
+    "serial": serial,
+    "lanes4": in_lanes(4),
+    "lanes8": in_lanes(8),
+    "lanes8_fours": in_lanes(8),
+    "cascade4": as_torch_does(4),
+    "cascade8": as_torch_does(8),
+}
 
 
 def _sign(x: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .model import AXES, Kernel, Variant
 
-
 _LEADERS = {
     "plus_epsilon": "variance",
     "square_sum": "sum",
