@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import sys
+from typing import Any, NoReturn
 
 USAGE, INTERNAL_ERROR, INTERRUPTED = 2, 3, 130
 
@@ -16,16 +17,15 @@ def main() -> None:
     try:
         from .cli.app import app
 
-        app()
-    except SystemExit as end:
-        # the option parser refuses in its own way, before any command runs
-        if end.code == USAGE and not _answered():
-            _answer_in_json("the options could not be understood; see --help", " ".join(sys.argv[1:2]))
-        raise
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except KeyboardInterrupt:
-        sys.stderr.write("lnaudit: interrupted\n")
-        sys.exit(INTERRUPTED)
+        _interrupted()
     except Exception as error:
+        if type(error).__name__ == "Abort":  # what the option parser makes of an interrupt
+            _interrupted()
+        if hasattr(error, "format_message"):
+            _usage(error)
         if {"-v", "--verbose"} & set(sys.argv):
             import traceback
 
@@ -36,6 +36,24 @@ def main() -> None:
         sys.exit(INTERNAL_ERROR)
 
 
+def _interrupted() -> NoReturn:
+    sys.stderr.write("lnaudit: interrupted\n")
+    _answer_in_json("interrupted", "")
+    sys.exit(INTERRUPTED)
+
+
+def _usage(error: Any) -> NoReturn:
+    """Say in one line what the option parser did not understand, before any command ran."""
+    message = str(error.format_message())
+    command = f" {sys.argv[1]}" if sys.argv[1:] and getattr(getattr(error, "ctx", None), "parent", None) else ""
+    if "\n" in message.strip():  # the help, where nothing was asked for
+        sys.stderr.write(message.rstrip() + "\n")
+    else:
+        sys.stderr.write(f"lnaudit: {message.strip().rstrip('.')}; see lnaudit{command} --help\n")
+        _answer_in_json(f"{message.strip().rstrip('.')}; see lnaudit{command} --help", command.strip())
+    sys.exit(USAGE)
+
+
 def _mend_streams() -> None:
     """Let closed streams swallow what is written to them, and escape what an encoding cannot say."""
     for name in ("stdout", "stderr"):
@@ -44,12 +62,6 @@ def _mend_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (open until the process ends)
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _answered() -> bool:
-    """Whether a command has begun, which then writes its own answer."""
-    output = sys.modules.get("lnaudit.cli.output")
-    return output is not None and output.begun
 
 
 def _answer_in_json(reason: str, source: str) -> None:

@@ -81,9 +81,11 @@ class Format:
         return self if self.flushes else replace(self, flushes=True)
 
     def held_as(self, value: float) -> str:
-        """Say whether a number of this format is "zero", "subnormal" or "normal"."""
+        """Say whether a number of this format is "zero", "subnormal" or "normal", or has passed it: "overflow"."""
         if value == 0:
             return "zero"
+        if not abs(value) <= self.max:
+            return "overflow"
         return "subnormal" if abs(value) < self.smallest_normal else "normal"
 
 

@@ -17,7 +17,7 @@ def epsilon(value: float | None) -> str:
     if value is None or value == 0 or not math.isfinite(value):
         return _special(value)
     text = next(t for t in (f"{value:.{n}e}" for n in range(17)) if math.isclose(float(t), value, rel_tol=SAME))
-    return _tidy(text) if abs(value) < 0.099 else _tidy(f"{float(text):.15g}")
+    return _tidy(text) if abs(value) < 0.099 or abs(value) >= 99_999 else _tidy(f"{float(text):.15g}")
 
 
 def short(value: float | None) -> str:

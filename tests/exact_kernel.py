@@ -14,10 +14,12 @@ from math import copysign, inf, isfinite, isinf, isnan, ldexp, nan
 from .oracles import EMAX, EMIN, PRECISION, infinite, root_exact
 
 STAGES = (
-    "sum", "square_sum", "mean", "diff", "square", "variance", "epsilon", "rstd", "normalized", "affine", "output"
+    "sum", "square_sum", "mean", "diff", "square", "variance", "plus_epsilon", "epsilon", "rstd", "normalized",
+    "affine", "output",
 )  # fmt: skip
 NATIVE = {
     **dict.fromkeys(STAGES, "T"),
+    "plus_epsilon": "",
     "algorithm": "two_pass",
     "reduction": "tree",
     "square_reduction": "",
@@ -43,6 +45,7 @@ PRESETS = {
     "fused": {
         **NATIVE,
         **dict.fromkeys(STAGES, "float32"),
+        "plus_epsilon": "",
         "epsilon": "wide",
         "output": "T",
         "inverse": "rsqrt",
@@ -77,6 +80,7 @@ def axes_of(text: str) -> dict[str, str]:
         axes["algorithm" if algorithm else axis] = value
         if axis == "sum" and not any(other == "square_sum" for other, _ in items):
             axes["square_sum"] = value
+    axes["plus_epsilon"] = axes["plus_epsilon"] or axes["variance"]
     axes["square_reduction"] = axes["square_reduction"] or axes["reduction"]
     if not axes["apply"]:
         axes["apply"] = "div" if axes["inverse"] == "div" else "sub_mul"
@@ -131,19 +135,23 @@ class ExactKernel:
         return copysign(infinite(name), x) if isinf(x) else x
 
     def operate(self, operation: Callable[..., float], operands: Sequence[Number], stage: str) -> Number:
-        """Read, compute in the widest format, store in that of the stage."""
-        wide = max([*(name for _, name in operands), self.at[stage]], key=PRECISION.__getitem__)
+        """Read, compute in the widest format, store in that of the stage; a format may stand for a stage."""
+        stored = self.at.get(stage, stage)
+        wide = max([*(name for _, name in operands), stored], key=PRECISION.__getitem__)
         result = operation(*(self.flush(x, wide) for x, _ in operands), wide)
         if isinf(result):
             result = copysign(infinite(wide), result)
-        return self.write(self.flush(result, wide), self.at[stage]), self.at[stage]
+        return self.write(self.flush(result, wide), stored), stored
 
     def store(self, x: Number, stage: str) -> Number:
         return self.write(x[0], self.at[stage]), self.at[stage]
 
     def total(self, terms: list[Number], stage: str, order: str) -> Number:
         b = [self.store(term, stage) for term in terms]
-        return SUMS[order](b, lambda x, y: self.operate(add, [x, y], stage), (0.0, self.at[stage]))
+        # numpy adds float16 in float32 and rounds at the end
+        held = "float32" if order == "pairwise" and self.at[stage] == "float16" else self.at[stage]
+        acc = SUMS[order](b, lambda x, y: self.operate(add, [x, y], held), (0.0, held))
+        return self.store(acc, stage)
 
     def reciprocal(self, k: int, name: str) -> Number:
         return self.flush(nearest(1, k, name), name), name
@@ -318,7 +326,7 @@ class ExactKernel:
         e = self.write(epsilon, self.at["epsilon"]), self.at["epsilon"]
         place, w = self.axes["epsilon_place"], variance
         if place == "inside":
-            w = self.operate(add, [w, e], "variance")
+            w = self.operate(add, [w, e], "plus_epsilon")
         if self.axes["inverse"] == "rsqrt":
             return self.operate(reciprocal_root, [w], "rstd")
         den = self.operate(root, [w], "rstd")
@@ -446,6 +454,20 @@ def multi_row_sum(b: list[Number], plus: Callable[..., Number], zero: Number) ->
     return serial(level, plus, zero)
 
 
+def pairwise(b: list[Number], plus: Callable[..., Number], zero: Number) -> Number:
+    """numpy's sum of a contiguous row (loops_utils.h.src, pairwise_sum): by halves, blocks of up to 128 in lanes."""
+    if len(b) < 8:
+        return serial([zero, *b], plus, zero)
+    if len(b) > 128:
+        half = len(b) // 2
+        half -= half % 8
+        return plus(pairwise(b[:half], plus, zero), pairwise(b[half:], plus, zero))
+    whole = len(b) - len(b) % 8
+    r = [serial(b[lane:whole:8], plus, zero) for lane in range(8)]
+    acc = plus(plus(plus(r[0], r[1]), plus(r[2], r[3])), plus(plus(r[4], r[5]), plus(r[6], r[7])))
+    return serial([acc, *b[whole:]], plus, zero)
+
+
 SUMS: dict[str, Callable[..., Number]] = {
     "tree": tree,
     "serial": serial,
@@ -454,6 +476,7 @@ SUMS: dict[str, Callable[..., Number]] = {
     "lanes8_fours": in_lanes(8),
     "cascade4": as_torch_does(4),
     "cascade8": as_torch_does(8),
+    "pairwise": pairwise,
 }
 
 

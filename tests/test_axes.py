@@ -11,7 +11,7 @@ import pytest
 import lnaudit
 from lnaudit.kernels import AXES
 
-from .exact_kernel import ExactKernel, add, axes_of, multiply, multiply_add, nearest
+from .exact_kernel import SUMS, ExactKernel, add, axes_of, multiply, multiply_add, nearest
 from .oracles import ALL_NAMES, EMAX, EMIN, PRECISION, equal, exact_rows, round_exact
 
 ORDERS = ("sub_mul", "scale_shift", "folded", "gamma_rstd_first", "gamma_center_first")
@@ -26,6 +26,24 @@ TEXTS = (
     "native:variance=welford,fma=stats",
     "fused:variance=welford,mean_scale=reciprocal,fma=all",
     "native:variance=welford,sum=float64,mean=float32",
+    # variance=cascade
+    "native:variance=cascade,reduction=lanes4",
+    "fused:variance=cascade,reduction=lanes8",
+    "fused:variance=cascade,reduction=lanes8_fours,fma=all,inverse=recip_sqrt,apply=scale_shift",
+    "decomposed:variance=cascade,reduction=lanes4,square_reduction=cascade4,clamp_negative=zero",
+    "native:variance=cascade,reduction=lanes8,sum=float64,mean=float32,fma=stats",
+    # reduction and square_reduction
+    *(f"native:reduction={order}" for order in SUMS),
+    "fused:reduction=cascade8,square_reduction=lanes8,variance=one_pass",
+    "decomposed:reduction=cascade4,square_reduction=serial",
+    "native-serial:square_reduction=lanes4,mean_scale=terms",
+    *(f"native:reduction={order},fma=stats" for order in ("lanes4", "lanes8", "lanes8_fours")),
+    "fused:sum=float64,reduction=lanes4,square_sum=float32,square_reduction=lanes8_fours,fma=all,inverse=recip_sqrt",
+    "native-serial:square_reduction=lanes8_fours,fma=stats,variance=one_pass",
+    "fused:square_reduction=lanes8,fma=stats,mean_scale=terms",
+    "native:variance=welford,square_reduction=cascade4,fma=all",
+    "native:reduction=pairwise,flush_subnormals=T",
+    "stored-stats:reduction=pairwise,square_reduction=serial",
     # mean_scale
     "native:mean_scale=reciprocal",
     "fused:mean_scale=reciprocal,variance=one_pass",
@@ -48,6 +66,11 @@ TEXTS = (
     "native-serial:variance=one_pass,fma=stats",
     "fused:reduction=serial,fma=all,inverse=recip_sqrt,apply=scale_shift",
     "decomposed:reduction=serial,fma=stats,diff=float32",
+    # plus_epsilon
+    "native:plus_epsilon=float32",
+    "native:plus_epsilon=float64,epsilon=float32,rstd=float32,inverse=recip_sqrt",
+    "fused:plus_epsilon=T",
+    "decomposed:plus_epsilon=float32,inverse=rsqrt,flush_subnormals=all",
     # epsilon_place
     "native:epsilon_place=outside",
     "native:inverse=recip_sqrt,epsilon_place=outside,epsilon=float64",
@@ -67,6 +90,10 @@ TEXTS = (
     "fused:flush_subnormals=float32,affine=T,mean_scale=terms",
     "decomposed:flush_subnormals=float32,epsilon=float32,inverse=rsqrt",
     "native:flush_subnormals=float32,epsilon=float32,diff=float32",
+    "native:flush_subnormals=T,variance=cascade,reduction=lanes4",
+    "fused:flush_subnormals=float32,variance=cascade,reduction=lanes8",
+    "native:flush_subnormals=all,reduction=lanes8_fours,fma=stats",
+    "fused:flush_subnormals=all,reduction=cascade4",
 )
 EPSILONS = (1e-5, 0.0, 1e-12, 1e-3, 1.7e-38)
 
@@ -128,8 +155,9 @@ def test_rms_norm_bit_for_bit(text, name):
 def test_every_value_of_every_axis_is_among_them():
     """But for those of the dtypes, which test_interpreter moves one by one, and "none" and the like."""
     used = {(axis, value) for text in TEXTS for axis, value in axes_of(text).items()}
-    elsewhere = {("reduction", "tree"), ("clamp_negative", "zero-nan")}
-    for axis in ("reduction", "mean_scale", "clamp_negative", "epsilon_place", "inverse", "apply", "fma",
+    elsewhere = {("clamp_negative", "zero-nan")}
+    assert {("algorithm", value) for value in AXES["variance"]} - {("algorithm", dtype) for dtype in AXES["sum"]} <= used
+    for axis in ("reduction", "square_reduction", "mean_scale", "clamp_negative", "epsilon_place", "inverse", "apply", "fma",
                  "flush_subnormals"):  # fmt: skip
         assert {(axis, value) for value in AXES[axis]} - elsewhere <= used
 
@@ -156,6 +184,9 @@ FUSED = (
     "native:variance=welford,fma=stats",
     "fused:output=float32,variance=welford,mean_scale=reciprocal,fma=stats",
     "native-serial:mean_scale=terms,fma=stats",
+    "native:reduction=lanes4,fma=stats",
+    "native:reduction=lanes8_fours,fma=stats",
+    "native:variance=cascade,reduction=lanes4,fma=stats",
     "native:fma=apply",
     "native:inverse=recip_sqrt,apply=scale_shift,fma=apply",
     "fused:output=float32,apply=scale_shift,fma=apply",

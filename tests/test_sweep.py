@@ -38,6 +38,7 @@ KERNELS = (
     "native:flush_subnormals=all",
 )
 NAMED = ("float16", "bfloat16", "float32", "float8_e4m3fn")
+DECADES = [0.0, *(float(f"1e{k}") for k in range(-12, -1))]
 
 
 def site(x: np.ndarray, epsilon: float, norm: str, weight: np.ndarray | None = None) -> Site:
@@ -134,9 +135,6 @@ def document(*words: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-DECADES = [0.0, *(float(f"1e{k}") for k in range(-12, -1))]
-
-
 def swept_epsilons(found: dict[str, Any]) -> list[float]:
     return [point["epsilon"] for point in found["sites"][0]["results"][0]["points"]]
 
@@ -169,6 +167,58 @@ def test_a_dump_is_swept_at_its_own_epsilon_too(tmp_path):
     assert swept_epsilons(document("sweep", str(tmp_path))) == sorted([*DECADES, 3e-6])
     assert "3e-6 *" in cli("sweep", str(tmp_path)).stdout
     assert swept_epsilons(document("sweep", str(tmp_path), "--eps", "1e-3")) == [1e-3]
+    assert swept_epsilons(document("sweep", str(tmp_path), "--points", "2")) == [0.0, 1e-12, 3e-6, 1e-2]
+    assert "*: the site's own epsilon" in cli("sweep", str(tmp_path)).stdout
+
+
+def test_a_float32_literal_of_a_grid_value_takes_its_place(tmp_path):
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32))
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"schema_version": 1, "sites": [{"name": "n", "file": "a.npy", "epsilon": 9.999999747378752e-06}]})
+    )
+    found = swept_epsilons(document("sweep", str(tmp_path)))
+    assert found == [e if e != 1e-5 else 9.999999747378752e-06 for e in DECADES]
+
+
+def test_repeats_add_up_in_a_sweep_and_are_refused_in_a_scan(tmp_path):
+    assert swept_epsilons(document("sweep", "--eps", "1e-5", "--eps", "1e-4")) == [1e-5, 1e-4]
+    done = cli("scan", "a.npy", "--eps", "1e-5", "--eps", "1e-4")
+    assert done.exit_code == 2
+    assert done.stderr == "lnaudit: --eps: is given more than once; one epsilon; lnaudit sweep takes several\n"
+
+
+def test_a_value_that_is_no_path_is_not_taken_for_one(tmp_path):
+    for words, said in (
+        (("sweep", "--ftz", "banana"), "--ftz: unknown value 'banana'"),
+        (("sweep", "--eps", "a"), "--eps: 'a' is not one number"),
+        (("sweep", "--family", ","), "--family: names nothing"),
+    ):
+        done = cli(*words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_what_passes_because_the_whole_output_is_small_is_said():
+    assert "pass at 1e-2 (the whole output is 1 % of its size)" in " ".join(cli("sweep").stdout.split())
+
+
+def test_a_long_sweep_keeps_its_tables_side_by_side():
+    text = cli("sweep", "--points", "64").stdout
+    assert text.count("error 1e-8..1") == 1
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_an_epsilon_beyond_the_format_is_called_that(tmp_path):
+    """float8_e4m3fn ends at 448 and has no infinity: 1e5 is NaN there, Inf in float16; neither is safe."""
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32))
+    words = ("scan", str(tmp_path / "a.npy"), "--eps", "1e5", "--format", "e4m3,fp16", "--kernel", "native")
+    e4m3, half = document(*words)["sites"][0]["results"]
+    assert (e4m3["epsilon_class"], half["epsilon_class"]) == ("overflow", "overflow")
+    assert e4m3["recommendation"]["epsilon"] != 1e5
+    assert half["recommendation"]["epsilon"] != 1e5
+    text = cli(*words).stdout
+    assert "overflows in float8_e4m3fn" in text
+    assert "becomes 0" not in text
 
 
 @pytest.mark.parametrize(
@@ -180,19 +230,21 @@ def test_a_dump_is_swept_at_its_own_epsilon_too(tmp_path):
         ("3e-6..1e-4", None, [3e-6, 3e-5, 1e-4]),
         ("1e-4..1e-2", "5", [1e-4, 3.16e-4, 1e-3, 3.16e-3, 1e-2]),
         ("0,1e-4..1e-2", "2", [0.0, 1e-4, 1e-2]),
-        ("default", None, None),
-        (None, None, None),
+        ("default", None, DECADES),
+        (None, None, DECADES),
         (None, "3", [0.0, 1e-12, 1e-7, 1e-2]),
+        ("1e-5,1.0000001e-5", None, [1e-5]),
+        (" 1e-5 , 1e-4", None, [1e-5, 1e-4]),
     ],
 )
 def test_lists_and_ranges(text, points, expected):
-    found = epsilons(text, points)
-    assert found == (None if expected is None else pytest.approx(expected, rel=1e-9))
+    found, own = epsilons(text, points)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert own == (text in (None, "default"))
 
 
 def test_points_of_a_narrow_range_stay_apart():
-    found = epsilons("1e-5..1.001e-5", "64")
-    assert found is not None
+    found, _ = epsilons("1e-5..1.001e-5", "64")
     assert len(set(found)) == 64
     assert (found[0], found[-1]) == (1e-5, 1.001e-5)
 
@@ -203,6 +255,8 @@ def test_points_of_a_narrow_range_stay_apart():
         ("0..1e-2", None, "'0' is not one number > 0"),
         ("1e-2..1e-5", None, "is not a range; the smaller end first"),
         ("1e-5,nan", None, "'nan' is not one number >= 0"),
+        ("1e-5...1e-3", None, "two dots, as in 1e-12..1e-2"),
+        ("1_0", None, "'1_0' is not one number"),
         ("1e-5", "4", "--points: there is no range"),
         ("1e-5..1e-2", "1", "is not a number of points from 2 to 1024"),
         (",", None, "names no epsilon"),
@@ -229,7 +283,8 @@ def test_the_antisymmetric_family_beside_the_closed_form():
     text = cli("sweep", "--family", "antisymmetric", "--eps", "1e-5").stdout
     assert "1.22474" in text
     assert "h'(t)" in text
-    assert document("sweep", "--family", "antisymmetric", "--norm", "rms")["sites"][0]["response"] == []
+    (rms,) = document("sweep", "--family", "antisymmetric:t=1e-3..1", "--eps", "1e-5", "--norm", "rms")["sites"]
+    assert rms["response"][0]["sensitivity_measured"] == curve["sensitivity_measured"]  # its mean is 0
 
 
 def test_the_keys_of_a_point():

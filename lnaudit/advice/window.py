@@ -108,7 +108,7 @@ def recommend(summary: Summary, i: int) -> Choice:
     if rows == 0 or destroyed == rows:
         # the cast has already lost every row: no epsilon is advised for that
         return Choice(epsilon=None, lower=None, upper=None, robust=None, reason="cast")
-    safe = tuple(e for e in tried if failing[e] == 0 and held(e, fmt, kernel)[0] > 0)
+    safe = tuple(e for e in tried if failing[e] == 0 and 0 < held(e, fmt, kernel)[0] < math.inf)
     choice = choose(safe, tried, plan.model_epsilon, fmt, kernel)
     reason = _reason(summary, i, choice)
     worst = {e: float(result.table.worst[at[e]]) for e in tried if result.table.nonfinite[at[e]] == 0}

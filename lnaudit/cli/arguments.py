@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from os.path import exists
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -47,32 +46,32 @@ Ftz = Annotated[
 OutputFormat = Annotated[str, typer.Option(metavar="NAME", help="table or json, on stdout.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")]
 
-_FLUSHED = ("none", "float32", "T", "all")
-_EPSILONS = re.compile(r"[0-9.][0-9.,eE+-]*")
+
+def _no_path(word: str) -> bool:
+    """Whether a word after an option that may stand alone is its value: not an option, nothing that names files."""
+    return not (word.startswith("-") or "/" in word or word.endswith((".npy", ".json")) or "*" in word or exists(word))
 
 
 class BareOptions(TyperCommand):
     """A command some of whose options may stand without a value: `--ftz`, and `--eps` of a sweep."""
 
-    # option -> what it means alone, and whether the next word is its value
-    bare: ClassVar[dict[str, tuple[str, Callable[[str], bool]]]] = {"--ftz": ("all", _FLUSHED.__contains__)}
+    # option -> what it means alone
+    bare: ClassVar[dict[str, str]] = {"--ftz": "all"}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Fill in what an option without a value means."""
         filled: list[str] = []
         for i, word in enumerate(args):
+            if word == "--":  # what follows is no option
+                filled += args[i:]
+                break
             filled.append(word)
-            if word in self.bare:
-                alone, is_value = self.bare[word]
-                if i + 1 == len(args) or not is_value(args[i + 1]):
-                    filled.append(alone)
+            if word in self.bare and (i + 1 == len(args) or not _no_path(args[i + 1])):
+                filled.append(self.bare[word])
         return list(super().parse_args(ctx, filled))
 
 
 class SweepOptions(BareOptions):
     """The options of a sweep."""
 
-    bare: ClassVar[dict[str, tuple[str, Callable[[str], bool]]]] = {
-        **BareOptions.bare,
-        "--eps": ("default", lambda word: bool(_EPSILONS.fullmatch(word))),
-    }
+    bare: ClassVar[dict[str, str]] = {**BareOptions.bare, "--eps": "default"}

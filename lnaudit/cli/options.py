@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from ..errors import LnauditError
+from ..wording import SAME
 
 MOST_EPSILONS = 1024
+DEFAULT_EPSILONS = "0,1e-12..1e-2"
 
 
 def split_list(values: Sequence[str]) -> list[str]:
@@ -28,7 +30,7 @@ def split_list(values: Sequence[str]) -> list[str]:
 def number(text: str, option: str, *, above: bool = False) -> float:
     """Return a finite number >= 0, or > 0 with `above`."""
     try:
-        value = float(text)
+        value = float(text) if "_" not in text else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or value < 0 or (above and value == 0):
@@ -37,34 +39,34 @@ def number(text: str, option: str, *, above: bool = False) -> float:
     return value
 
 
-def epsilons(text: str | None, points: str | None = None) -> tuple[float, ...] | None:
-    """Return the epsilons of a list such as ``0,1e-12..1e-2``, ascending; None for the default.
+def epsilons(text: str | None, points: str | None = None) -> tuple[tuple[float, ...], bool]:
+    """Return the epsilons of a list such as ``0,1e-12..1e-2``, ascending, and whether that of a site is wanted too.
 
-    A range includes both ends and one point a decade, or as many points as are asked for, in equal ratios.
+    It is where no list is given. A range includes both ends and one point a decade, or as many points as are asked
+    for, in equal ratios. Of numbers within 1e-6 of each other the first counts.
     """
-    if text is None or text == "default":
-        if points is None:
-            return None
-        text = "0,1e-12..1e-2"
+    default = text is None or text == "default"
     wanted = None if points is None else _count(points)
-    found: set[float] = set()
+    found: list[float] = []
     ranges = 0
-    for part in filter(None, map(str.strip, text.split(","))):
+    for part in filter(None, map(str.strip, (DEFAULT_EPSILONS if default else str(text)).split(","))):
         low, dots, high = part.partition("..")
+        if high.startswith("."):
+            raise LnauditError(f"{part!r} is not a range", "two dots, as in 1e-12..1e-2", "--eps")
         ends = [number(end, "--eps", above=bool(dots)) for end in ((low, high) if dots else (low,))]
         if dots:
             ranges += 1
             if not ends[0] < ends[1]:
                 raise LnauditError(f"{part!r} is not a range", "the smaller end first, as in 1e-12..1e-2", "--eps")
             ends = _between(ends[0], ends[1], wanted)
-        found.update(ends)
+        found += [end for end in ends if not any(math.isclose(end, known, rel_tol=SAME) for known in found)]
+        if len(found) > MOST_EPSILONS:
+            raise LnauditError(f"more than {MOST_EPSILONS} epsilons", "ask for fewer", "--eps")
     if not found:
         raise LnauditError("names no epsilon", "as in 0,1e-12..1e-2", "--eps")
     if wanted is not None and not ranges:
         raise LnauditError("there is no range to put points into", "as in --eps 1e-12..1e-2", "--points")
-    if len(found) > MOST_EPSILONS:
-        raise LnauditError(f"{len(found)} epsilons, limit {MOST_EPSILONS}", "ask for fewer --points", "--eps")
-    return tuple(sorted(found))
+    return tuple(sorted(found)), default
 
 
 def _count(text: str) -> int:

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 
 OUTPUT_FORMATS = ("table", "json")
 CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
-begun = False  # a command that has begun answers for itself
-
-
-def begin() -> None:
-    """Note that the options were understood: from here on a command answers for itself."""
-    global begun
-    begun = True
 
 
 def write(document: Document, output_format: str, ascii: bool) -> None:
@@ -33,7 +26,18 @@ def write(document: Document, output_format: str, ascii: bool) -> None:
         where = f"{printable(failure.source)}: " if failure.source else ""
         typer.echo(f"lnaudit: {where}{failure.reason}", err=True)
     color = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    write_out(render(document, output_format, Style(width=terminal_width(), color=color, ascii=ascii)))
+    write_out(
+        render(document, output_format, Style(width=terminal_width(), color=color, ascii=ascii, curves=_curves()))
+    )
+
+
+def _curves() -> bool:
+    """Whether stdout can say the characters of curves."""
+    try:
+        "\u2588".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def refuse(error: LnauditError, kind: str, output_format: str) -> NoReturn:
@@ -53,7 +57,7 @@ def refused(reason: str, source: str, kind: str = "scan") -> str:
     from ..site import NotAudited
 
     nothing = [NotAudited(source=source, reason=reason)]
-    return render(sweep(nothing, Settings()) if kind == "sweep" else run(nothing, Settings()), "json", Style())
+    return render(sweep(nothing, Settings(), ()) if kind == "sweep" else run(nothing, Settings()), "json", Style())
 
 
 def write_out(text: str) -> None:

@@ -61,15 +61,15 @@ def named_formats(texts: list[str] | None) -> tuple[Format, ...]:
     """Return the formats that are named, by default those that are audited anyway."""
     from ..formats import DEFAULT_FORMATS, get_format
 
-    return tuple(dict.fromkeys(map(get_format, _listed(texts, "--format")))) or DEFAULT_FORMATS
+    return tuple(dict.fromkeys(map(get_format, listed(texts, "--format")))) or DEFAULT_FORMATS
 
 
 def named_kernels(texts: list[str] | None, runtimes: list[str] | None) -> tuple[Kernel, ...] | None:
     """Return the kernels that are named or that runtimes use; ladder stands for all of its own."""
     from ..kernels import LADDER, find_runtime, get_kernel
 
-    names = [name for text in _listed(texts, "--kernel") for name in (LADDER if text == "ladder" else (text,))]
-    names += [find_runtime(text).kernel for text in _listed(runtimes, "--runtime")]
+    names = [name for text in listed(texts, "--kernel") for name in (LADDER if text == "ladder" else (text,))]
+    names += [find_runtime(text).kernel for text in listed(runtimes, "--runtime")]
     return tuple(dict.fromkeys(map(get_kernel, names))) or None
 
 
@@ -77,7 +77,7 @@ def runtime_notes(texts: list[str] | None) -> list[str]:
     """Say which kernel stands for each runtime that is named, and how that is known."""
     from ..kernels import find_runtime
 
-    found = [(text, find_runtime(text)) for text in _listed(texts, "--runtime")]
+    found = [(text, find_runtime(text)) for text in listed(texts, "--runtime")]
     return [f"{text}: kernel {runtime.kernel} ({runtime.known})" for text, runtime in found]
 
 
@@ -86,7 +86,8 @@ def flushed(text: str) -> str:
     return choice(text, FLUSHED, "--ftz")
 
 
-def _listed(texts: list[str] | None, option: str) -> list[str]:
+def listed(texts: list[str] | None, option: str) -> list[str]:
+    """Return the names of repeated comma lists; raise LnauditError if there are texts but no names."""
     # == is no axis of a kernel
     split = [part.strip() for text in texts or () for part in text.split(",")]
     names = split_list(texts or []) if option != "--runtime" else list(dict.fromkeys(filter(None, split)))

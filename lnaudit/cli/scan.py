@@ -39,7 +39,9 @@ VERIFY = ("witness", "all")
 
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, folders, - for stdin.")],
-    eps: Annotated[str | None, typer.Option(metavar="NUMBER", help="The model's epsilon. [default: 1e-5]")] = None,
+    eps: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBER", help="The model's epsilon. [default: 1e-5]")
+    ] = None,
     compare_eps: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="Another program's epsilon, to compare the outputs.")
     ] = None,
@@ -81,12 +83,13 @@ def scan(
 
       lnaudit scan dumps/ --norm rms --fail-on error --output-format json
     """
-    output.begin()
     try:
         choice(output_format, output.OUTPUT_FORMATS, "--output-format")
         choice(fail_on, FAIL_ON, "--fail-on")
+        if len(eps or []) > 1:
+            raise LnauditError("is given more than once", "one epsilon; lnaudit sweep takes several", "--eps")
         words = SiteWords(
-            eps=eps,
+            eps=eps[0] if eps else None,
             axis=axis,
             norm=norm,
             weight=weight,

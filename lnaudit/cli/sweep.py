@@ -25,8 +25,8 @@ from .arguments import (
     Verbose,
     Weight,
 )
-from .options import choice, epsilons, number, split_list
-from .request import SiteWords, flushed, named_formats, named_kernels, runtime_notes
+from .options import choice, epsilons, number
+from .request import SiteWords, flushed, listed, named_formats, named_kernels, runtime_notes
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -46,7 +46,7 @@ def sweep(
         typer.Option(metavar="FAMILY", help="A synthetic family, as lnaudit synth --help lists them; may be repeated."),
     ] = None,
     eps: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="[LIST]", help="Numbers and ranges by comma. [default: 0,1e-12..1e-2 and the site's own]"),
     ] = None,
     points: Annotated[
@@ -83,17 +83,16 @@ def sweep(
 
       lnaudit sweep --family antisymmetric:t=1e-4..1 --format float32,float64
     """
-    output.begin()
     try:
         choice(output_format, output.OUTPUT_FORMATS, "--output-format")
         words = SiteWords(
             axis=axis, norm=norm, weight=weight, bias=bias, dtype=dtype, field=field, stdin_name=stdin_name
         )
-        swept = epsilons(eps, points)
+        swept, own = epsilons(",".join(eps) if eps else None, points)
         settings = _settings(format, kernel, runtime, ftz, tolerance, loss_scale)
-        families = split_list(family or ([] if paths else [DEFAULT_FAMILY]))
+        families = listed(family or ([] if paths else [DEFAULT_FAMILY]), "--family")
         settings.config.update(
-            epsilons=None if swept is None else list(swept),
+            epsilons=list(swept),
             families=families,
             no_data=not paths,
             no_family=not (paths or family),
@@ -106,7 +105,7 @@ def sweep(
     from .progress import progress_bar
 
     with progress_bar() as (bar, advance):
-        report = run(bar.follow(sites), settings, swept, progress=advance)
+        report = run(bar.follow(sites), settings, swept, own=own, progress=advance)
     report.notes.extend((*runtime_notes(runtime), *notes))
     output.write(report, output_format, ascii)
     raise typer.Exit(output.NOT_AUDITED if report.not_audited or not report.sites else output.CLEAN)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .scanning import audit_site, run
 from .settings import Settings
-from .sweeping import DEFAULT_EPSILONS, sweep
+from .sweeping import sweep
 
-__all__ = ["DEFAULT_EPSILONS", "Settings", "audit_site", "run", "sweep"]
+__all__ = ["Settings", "audit_site", "run", "sweep"]

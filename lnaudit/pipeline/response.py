@@ -11,12 +11,15 @@ from ..report import ResponseCurve
 from ..site import Array, Site
 from ..theory import normalize, response, sensitivity
 
-STEP = 2.0**-7  # of t: five points so far apart are good to about 1e-8, where h' is not lost beside h
+STEP = 2.0**-7  # of t or sqrt(epsilon): five points so far apart are good to about 1e-8, where h' is not lost beside h
 
 
 def curves(site: Site, plan: Plan) -> list[ResponseCurve]:
-    """Return a curve for each point of the plan; none for a site that is not of that family, or for RMSNorm."""
-    if site.family != "antisymmetric" or plan.rms:
+    """Return a curve for each point of the plan; none for a site that is not of that family.
+
+    Its mean is 0, so that LayerNorm and RMSNorm are the same.
+    """
+    if site.family != "antisymmetric":
         return []
     rows = np.concatenate([np.array(block) for _, block in site.rows.blocks(1 << 20)])
     t = rows[:, 2].astype(np.float64)
@@ -46,8 +49,10 @@ def _last(rows: Array, plan: Plan, i: int, epsilon: float) -> list[float]:
 def _slope(t: Array, epsilon: float) -> Array:
     """Return the five-point difference of the last element of the exact norm in float64."""
 
+    step = STEP * np.hypot(t, np.sqrt(epsilon))
+
     def h(k: int) -> Array:
-        return normalize(np.multiply.outer(t * (1 + k * STEP), (-1.0, 0.0, 1.0)), epsilon)[:, 2]
+        return normalize(np.multiply.outer(t + k * step, (-1.0, 0.0, 1.0)), epsilon)[:, 2]
 
     with quiet():
-        return np.asarray((8 * (h(1) - h(-1)) - (h(2) - h(-2))) / (12 * STEP * t))
+        return np.asarray((8 * (h(1) - h(-1)) - (h(2) - h(-2))) / (12 * step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -13,12 +14,12 @@ from ..summarize import Progress, summarize
 from ..summary import Summary
 from ..tabulate import point_of, swept_result, swept_site
 from ..version import __version__
+from ..wording import SAME
 from .facts import facts_of
 from .loop import counted, each, worst_verdict
 from .response import curves
 from .settings import Settings
 
-DEFAULT_EPSILONS = (0.0, *(float(f"1e{k}") for k in range(-12, -1)))
 BY_ELEMENTS_BELOW = 1 << 20  # elements: larger sites take the row error from the closed form
 # findings about the file itself, which no epsilon changes
 ABOUT_THE_FILE = ("LN001", "LN002", "LN003", "LN004", "LN005", "LN006", "LN007")
@@ -35,11 +36,13 @@ class SiteSweep:
 def sweep(
     sites: Iterable[Site | NotAudited],
     settings: Settings,
-    epsilons: tuple[float, ...] | None = None,
+    epsilons: tuple[float, ...],
     progress: Progress | None = None,
+    *,
+    own: bool = False,
 ) -> SweepReport:
-    """Judge sites at each epsilon, by default 0 and a point a decade from 1e-12 to 1e-2 and the site's own."""
-    sweeps, not_audited = each(sites, lambda site: _sweep_site(site, settings, epsilons, progress))
+    """Judge sites at each epsilon, with `own` also at that of the site itself."""
+    sweeps, not_audited = each(sites, lambda site: _sweep_site(site, settings, epsilons, own, progress))
     return SweepReport(
         kind="sweep",
         lnaudit_version=__version__,
@@ -56,9 +59,12 @@ def sweep(
 
 
 def _sweep_site(
-    site: Site, settings: Settings, epsilons: tuple[float, ...] | None, progress: Progress | None
+    site: Site, settings: Settings, epsilons: tuple[float, ...], own: bool, progress: Progress | None
 ) -> SiteSweep:
-    points = tuple(sorted({*DEFAULT_EPSILONS, site.epsilon})) if epsilons is None else epsilons
+    points = epsilons
+    if own:
+        others = (e for e in epsilons if not math.isclose(e, site.epsilon, rel_tol=SAME))
+        points = tuple(sorted((*others, site.epsilon)))
     by_elements = site.rows.rows * site.rows.features < BY_ELEMENTS_BELOW
     plan = replace(settings.plan(site), points=points, by_elements=by_elements)
     summary = summarize(site.rows, plan, progress, settings.jobs)

@@ -40,11 +40,14 @@ class Style:
         Verdicts and severities in colour.
     ascii : bool
         Escape every character of a name that is not ASCII; without it only those that cannot be printed.
+    curves : bool
+        Block characters can be shown.
     """
 
     width: int = DEFAULT_WIDTH
     color: bool = False
     ascii: bool = False
+    curves: bool = True
 
     @property
     def columns(self) -> int:

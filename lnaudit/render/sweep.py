@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 
 from .. import wording
-from ..report import SweepReport, SweptResult, SweptSite
+from ..report import Point, SweepReport, SweptResult, SweptSite
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style
 from .sweep_response import response_lines
-from .sweep_table import column_name, grid_lines, single_lines
+from .sweep_table import column_name, grid_lines, has_mark, single_lines
 from .terminal import end_lines
 from .terminal_site import NORMS, flushing, header_lines
 
 _INDENT, _HANGING = "  ", "    "
+_SMALL = 0.1  # of the normalized scale: an output so small makes any error look small
 _FAMILIES = "Yours: lnaudit sweep acts.npy     Other families: lnaudit synth --help     One row: --family bump"
 
 
@@ -22,22 +24,27 @@ def render_sweep(report: SweepReport, style: Style = DEFAULT_STYLE) -> str:
     blocks = [style.wrap(f"note: {style.safe(note)}", "", "  ") for note in report.notes]
     for site in report.sites:
         blocks += _section(site, report, style)
-    blocks += [[_FAMILIES]] if report.config.get("no_data") and report.sites else []
+    blocks += [style.wrap(_FAMILIES)] if report.config.get("no_data") and report.sites else []
     blocks.append(end_lines(_total(report), report, style))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
 def _total(report: SweepReport) -> str:
-    amount = len({point.epsilon for site in report.sites for result in site.results for point in result.points})
-    swept = f" at {counted(amount, 'epsilon')}" if report.sites else ": nothing was swept"
+    amounts = sorted({len(site.results[0].points) for site in report.sites})
+    most = f"{f'{amounts[0]} to ' if len(amounts) > 1 else ''}{counted(amounts[-1], 'epsilon')}" if amounts else ""
+    swept = f" at {most}" if amounts else ": nothing was swept"
     return f"{counted(len(report.sites), 'site')}{swept}.{'  exit 2 (not audited).' if report.not_audited else ''}"
 
 
 def _section(site: SweptSite, report: SweepReport, style: Style) -> list[list[str]]:
     findings = [f"{f.severity}: {f.code} {f.name}: {f.title}" for f in report.findings if f.site == site.name]
-    facts = [*findings, *flushing(report.config)]
+    facts = [*findings, *flushing(report.config), *_marked(site)]
     header = [*_title(site, report, style), *(line for fact in facts for line in style.wrap(fact, _INDENT, _HANGING))]
+    if not site.input["finite_rows"]:
+        return [[*header, f"{_INDENT}no row is finite: nothing was judged"]]
     if len(site.results) == 1:
+        if site.results[0].error_by == "closed-form":
+            header.append(f"{_INDENT}error: before the output is rounded")
         return [header, single_lines(site.results[0], style), _runs(site, report, style), *response_lines(site, style)]
     header += style.wrap(_cells(site), _INDENT, _HANGING)
     return [header, *grid_lines(site, style), _runs(site, report, style), *response_lines(site, style)]
@@ -51,23 +58,31 @@ def _title(site: SweptSite, report: SweepReport, style: Style) -> list[str]:
     if site.name != site.source:
         lines = header_lines(site, style, epsilon="the site's epsilon")
         return [*lines, *(style.wrap(f"kernel: {what}", _INDENT, _HANGING) if what else [])]
-    constant, zero = site.input["constant_rows"], site.input["zero_rows"]
+    constant, zero, rows = (site.input[key] for key in ("constant_rows", "zero_rows", "finite_rows"))
     facts = [
         "no PATH given" if report.config.get("no_family") else "",
         NORMS.get(site.norm, site.norm) + (f", {what}" if what else ""),
-        f"{constant} of the {counted(site.rows, 'row')} constant" if constant > zero else "",
-        f"{zero} of the {counted(site.rows, 'row')} zero" if zero else "",
+        f"{constant} of the {counted(rows, 'row')} constant" if rows > constant > zero else "",
+        f"{zero} of the {counted(rows, 'row')} zero" if rows > zero > 0 else "",
+        f"{'all zero' if zero == rows else 'all rows constant'}" if constant == rows else "",
     ]
     return style.wrap(f"{style.safe(site.name)}   ({'; '.join(filter(None, facts))})", "", _INDENT)
 
 
+def _marked(site: SweptSite) -> list[str]:
+    return ["*: the site's own epsilon"] if has_mark(site) else []
+
+
 def _cells(site: SweptSite) -> str:
     least, most = (wording.magnitude(site.variance.get(end)) for end in ("min", "max"))
+    what = "mean square" if site.norm == "rms" else "variance"
+    told = site.name != site.source or site.variance.get("min") is None
+    q = "" if told else f"{what} q: {least} to {most}.  "
     by = sorted({result.error_by for result in site.results})
     before = ", before the output is rounded" if by == ["closed-form"] else ""
     return (
-        f"variance q: {least} to {most}.  ratio: exact q/(q+eps), median row.  cells: verdict, then the worst row's "
-        f"error{before}, or how many of the {counted(site.rows, 'row')} are NaN/Inf or all zero"
+        f"{q}ratio: exact q/(q+eps), median row.  cells: verdict, then the worst row's error{before}, or how many of "
+        f"the {counted(site.input['finite_rows'], 'row')} are NaN/Inf or all zero"
     )
 
 
@@ -89,11 +104,18 @@ def _runs(site: SweptSite, report: SweepReport, style: Style) -> list[str]:
 
 
 def _run(result: SweptResult, rules: dict[str, str]) -> str:
-    said = []
+    said: list[str] = []
     for (verdict, codes), group in groupby(result.points, key=lambda p: (p.verdict, tuple(p.codes))):
         points = list(group)
         ends = dict.fromkeys(wording.epsilon(point.epsilon) for point in (points[0], points[-1]))
         where = "at every epsilon" if len(points) == len(result.points) else f"at {' to '.join(ends)}"
         why = f" ({', '.join(f'{code} {rules[code]}' for code in codes)})" if codes else ""
-        said.append(f"{'FAIL' if verdict == 'fail' else verdict} {where}{why}")
+        small = "" if verdict != "pass" or not said else _small(points[0])
+        said.append(f"{'FAIL' if verdict == 'fail' else verdict} {where}{why}{small}")
     return "; ".join(said)
+
+
+def _small(point: Point) -> str:
+    """Say that what passes is a small output, whose error is small because of that."""
+    scale = math.sqrt(point.collapse_ratio) if point.collapse_ratio is not None else 1.0
+    return f" (the whole output is {wording.percent(scale)} of its size)" if scale < _SMALL else ""

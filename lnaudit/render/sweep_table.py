@@ -10,6 +10,7 @@ from .sparkline import HIGHEST, LOWEST, sparkline
 from .style import Style, verdict_word
 
 _INDENT, _GAP = "  ", "   "
+LONGEST_CURVE = 16  # characters
 _LONGEST_KERNEL = 16  # longer names stand below the table
 
 
@@ -20,6 +21,12 @@ def column_name(result: SweptResult, site: SweptSite) -> str:
         return result.format
     short = result.kernel if len(result.kernel) <= _LONGEST_KERNEL else f"kernel {kernels.index(result.kernel) + 1}"
     return f"{result.format} {short}"
+
+
+def has_mark(site: SweptSite) -> bool:
+    """Whether a line of the tables of several emulations is that of the dump's own epsilon."""
+    points = site.results[0].points if len(site.results) > 1 else []
+    return site.name != site.source and any(point.epsilon == site.epsilon for point in points)
 
 
 def grid_lines(site: SweptSite, style: Style) -> list[list[str]]:
@@ -44,7 +51,7 @@ def _first_columns(site: SweptSite) -> list[str]:
     points = site.results[0].points
     epsilons = ["epsilon", *(wording.epsilon(p.epsilon) for p in points)]
     ratios = ["ratio", *(wording.ratio(p.collapse_ratio) for p in points)]
-    marks = ["", *(" *" if p.epsilon == site.epsilon and site.epsilon_source == "manifest" else "" for p in points)]
+    marks = ["", *(" *" if has_mark(site) and p.epsilon == site.epsilon else "" for p in points)]
     left = [f"{e}{m}" for e, m in zip(epsilons, marks, strict=True)]
     wide, curve = max(map(len, left)), f"error {wording.epsilon(LOWEST)}..{wording.epsilon(HIGHEST)}"
     lines = [f"{e:{wide}}{_GAP}{r:>7}" for e, r in zip(left, ratios, strict=True)]
@@ -54,7 +61,14 @@ def _first_columns(site: SweptSite) -> list[str]:
 def _column(result: SweptResult, site: SweptSite, style: Style) -> list[str]:
     cells = [f"{verdict_word(point.verdict):4}  {_worst(point)}" for point in result.points]
     errors = [None if point.nonfinite_rows else point.error["max"] for point in result.points]
-    return [column_name(result, site), *cells, sparkline(errors, ascii=style.ascii)]
+    return [column_name(result, site), *cells, sparkline(_thinned(errors), ascii=style.ascii or not style.curves)]
+
+
+def _thinned(values: list[float | None]) -> list[float | None]:
+    """Return at most as many values as a curve may have characters; None and the largest of a group count most."""
+    group = -(-len(values) // LONGEST_CURVE)
+    groups = [values[i : i + group] for i in range(0, len(values), group)]
+    return [None if None in some else max(value for value in some if value is not None) for some in groups]
 
 
 def _worst(point: Point) -> str:

@@ -35,7 +35,7 @@ def epsilon_rounds_to_zero(facts: ResultFacts) -> dict[str, Any] | None:
             "measured": 0.0,
             "limit": place.smallest,
         }
-    if epsilon == 0 or left_on_zero_row(epsilon, fmt, facts.kernel) > 0:
+    if epsilon == 0 or left_on_zero_row(epsilon, fmt, facts.kernel) != 0:
         return None
     return {
         "severity": "warning",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import wording
+from ..advice.window import held
 from ..summary import HALF_RANGE
 from ..theory import largest_finite
 from ..wording import share, short
@@ -84,8 +86,8 @@ def collapsed_rows(facts: ResultFacts) -> dict[str, Any] | None:
     return {
         "severity": "error",
         "title": f"{share(rows, counts['finite_rows'])} come out all zero{silent}",
-        "message": f"{text}: {because}. The layer returns its bias and no NaN check sees it. "
-        f"First bad operation: {_first_operation(facts, 'LN104')}.",
+        "message": f"{text}: {because}. The layer returns its bias and no NaN check sees it."
+        + ("" if measured is None else f" First bad operation: {_first_operation(facts, 'LN104')}."),
         "rows": rows,
         "row": facts.result.extremes.row("code LN104"),
         "measured": measured,
@@ -172,6 +174,12 @@ def affine_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
+def _epsilon_overflows(facts: ResultFacts) -> str:
+    kind = held(facts.epsilon, facts.fmt, facts.kernel)[1]
+    stage = facts.kernel.stages(facts.fmt).epsilon
+    return f"Epsilon {wording.epsilon(facts.epsilon)} overflows in {stage.name}. " if kind == "overflow" else ""
+
+
 @rule("LN108", "non-finite-output", ResultFacts)
 def non_finite_output(facts: ResultFacts) -> dict[str, Any] | None:
     """The core is NaN or Inf though every statistic is finite.
@@ -186,7 +194,8 @@ def non_finite_output(facts: ResultFacts) -> dict[str, Any] | None:
     return {
         "severity": "error",
         "title": f"{share(rows, facts.result.counts['finite_rows'])} are NaN or Inf",
-        "message": f"Sum, mean and variance are finite. First bad operation: {_first_operation(facts, 'LN108')}.",
+        "message": f"Sum, mean and variance are finite. {_epsilon_overflows(facts)}"
+        f"First bad operation: {_first_operation(facts, 'LN108')}.",
         "rows": rows,
         "row": facts.result.extremes.row("code LN108"),
         "measured": facts.site.input.extremes.value("max_abs"),

@@ -42,7 +42,7 @@ def point_of(point: Summary, i: int, ratio: float | None, findings: list[Finding
         collapsed_rows=result.counts["collapsed_rows"] if some else None,
         output_std=_output_std(point, i),
         verdict=verdict_of(severity),
-        codes=[finding.code for finding in findings if finding.severity == severity != "note"],
+        codes=[finding.code for finding in findings if finding.severity != "note"],
     )
 
 
