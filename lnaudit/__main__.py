@@ -18,12 +18,12 @@ def main() -> None:
         from .cli.app import app
 
         code = app(standalone_mode=False)
+        if code == INTERRUPTED:  # what the option parser makes of an interrupt
+            _interrupted()
         sys.exit(code if isinstance(code, int) else 0)
     except KeyboardInterrupt:
         _interrupted()
     except Exception as error:
-        if type(error).__name__ == "Abort":  # what the option parser makes of an interrupt
-            _interrupted()
         if hasattr(error, "format_message"):
             _usage(error)
         if {"-v", "--verbose"} & set(sys.argv):

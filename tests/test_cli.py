@@ -121,6 +121,33 @@ def test_a_crash_is_3_and_one_line(quiet, tmp_path):
     assert "RuntimeError: boom" in run("scan", quiet, "-v", env={"PYTHONPATH": str(tmp_path)}).stderr
 
 
+def test_an_interrupt_still_gives_a_json_document(quiet, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import lnaudit.pipeline\n"
+        "def stop(*a, **k):\n    raise KeyboardInterrupt\n"
+        "lnaudit.pipeline.scanning.audit_site = stop\n"
+    )
+    done = run("scan", quiet, "--output-format", "json", env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (130, "lnaudit: interrupted\n")
+    assert json.loads(done.stdout)["not_audited"][0]["reason"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("scan",), "lnaudit: Missing argument 'PATH...'; see lnaudit scan --help\n"),
+        (("scan", "x.npy", "--nope"), "lnaudit: No such option: --nope"),
+        (("scn", "x.npy"), "lnaudit: No such command 'scn'. Did you mean 'scan'?; see lnaudit --help\n"),
+        (("kernels", "a", "b"), "lnaudit: Got unexpected extra argument"),
+    ],
+)
+def test_usage_errors_are_one_line(args, said):
+    done = run(*args)
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_an_interrupt_is_130(quiet, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import lnaudit.pipeline\n"
