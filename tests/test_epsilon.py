@@ -22,6 +22,7 @@ from lnaudit.kernels import Kernel, get_kernel
 from lnaudit.summary.codes import judge
 
 from .rows import KERNELS, REAL, WIDTHS, named_rows, real_rows
+from .test_kernels import ROWS
 
 EPSILONS = (0.0, 1e-14, 1e-12, 1e-8, 1e-5, 1e-3, 0.1, 10.0)
 MODEL_EPSILONS = (1e-5, 1e-12)
@@ -56,6 +57,8 @@ AXES = (
     "fused:flush_subnormals=float32",
     f"native:inverse=recip_sqrt,{SHIFT},flush_subnormals=T",
 )
+# torch-cpu, ort-cpu and the others
+PRESETS = sorted({row for *_, row in ROWS})
 WITHOUT_CLOSED_FORM = (
     "fused:apply=scale_shift",
     "native:inverse=recip_sqrt,apply=folded",
@@ -67,7 +70,7 @@ needs_extended = pytest.mark.skipif(not EXTENDED, reason="longdouble is no wider
 
 
 def specifications(norm: str) -> list[str]:
-    return [f"{kernel}:{variant}".rstrip(":") for kernel in KERNELS for variant in VARIANTS[norm]] + [*AXES]
+    return [f"{kernel}:{variant}".rstrip(":") for kernel in KERNELS for variant in VARIANTS[norm]] + [*AXES, *PRESETS]
 
 
 def exact_norm(x: np.ndarray, epsilon: float, norm: str) -> np.ndarray:

@@ -19,7 +19,7 @@ from .rows import named_rows
 @pytest.mark.parametrize(
     ("text", "kernel"),
     [
-        # kernels.md of the sources: onnxruntime changed its algorithm twice between 1.26 and 1.30
+        # onnxruntime changed its algorithm twice between 1.26 and 1.30
         ("onnxruntime==1.24.1", "ort-cpu-legacy"),
         ("onnxruntime==1.26", "ort-cpu-legacy"),
         ("OnnxRuntime 1.20.1", "ort-cpu-legacy"),
