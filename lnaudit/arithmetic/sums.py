@@ -155,6 +155,8 @@ def cascade_sum(b: Array, fmt: Format, ws: Workspace, *, lanes: int) -> Array:
     Source: torch 2.13, aten/src/ATen/native/cpu/SumKernel.cpp, cascade_sum and row_sum.
     """
     b = flushed_operand(b, fmt)
+    if len(b) < lanes:
+        lanes = 1  # elements are what vectors are otherwise
     vectors = len(b) // lanes
     rows = vectors // ROWS
     grouped = b[: rows * ROWS * lanes].reshape(rows, ROWS, lanes, *b.shape[1:])
@@ -193,9 +195,9 @@ def pairwise_sum(b: Array, fmt: Format, ws: Workspace) -> Array:
 
     float16 is accumulated in float32 and rounded at the end. b as in `tree_sum`. Source: numpy, loops_utils.h.src.
     """
-    if fmt.name == "float16" and not fmt.flushes:
-        return rounded(pairwise_sum(b.astype(np.float32, copy=False), FORMATS["float32"], ws), fmt)
     b = flushed_operand(b, fmt)
+    if fmt.name == "float16":
+        return rounded(pairwise_sum(b.astype(np.float32, copy=False), FORMATS["float32"], ws), fmt)
     if len(b) > PAIRWISE_BLOCK:
         half = len(b) // 2 // 8 * 8
         return _added(pairwise_sum(b[:half], fmt, ws), pairwise_sum(b[half:], fmt, ws), fmt, ws)

@@ -93,7 +93,7 @@ class Kernel:
     algorithm : str
         "two_pass"; "one_pass": E[x^2] - E[x]^2; "welford": one running mean and sum of squares from left to right,
         whatever `reduction` says; "cascade": Welford's in the lanes of `reduction`, merged as torch does. RMSNorm has
-        the mean of the squares only, summed as `reduction` says (from left to right where they are fused).
+        the mean of the squares only, summed as `reduction` says.
     reduction, square_reduction : str
         "tree" (halves), "serial" (left to right), "lanes4" or "lanes8" (vector lanes, added by halves, then what does
         not fill them; "lanes8_fours": of that, four products at a time are not fused), "cascade4" or "cascade8"
@@ -161,6 +161,7 @@ class Kernel:
     variants: tuple[Variant, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        of_squares = "square_reduction" if self.square_reduction else "reduction"
         for clash, what, remedy in (
             (
                 self.apply == "div" and self.inverse != "div",
@@ -181,8 +182,8 @@ class Kernel:
                 self.fuses_statistics
                 and self.order_of_squares not in ("serial", "lanes4", "lanes8", "lanes8_fours")
                 and self.algorithm not in RUNNING,
-                f"fma={self.fma} adds products to a running sum, reduction={self.order_of_squares} has none",
-                "use reduction=serial, or fma=apply",
+                f"fma={self.fma} adds products to a running sum, {of_squares}={self.order_of_squares} has none",
+                f"use {of_squares}=serial, or fma=apply",
             ),
             (
                 self.mean_scale == "terms" and self.algorithm in RUNNING,

@@ -2,7 +2,8 @@
 
 Source: torch 2.13, aten/src/ATen/native/cpu/moments_utils.h, RowwiseMoments. Which products are fused is the
 compiler's choice and was measured on the CPU build (AVX2 and AVX-512 alike): all of the updates in a chunk, of the
-merges of vectors only the last product, of the merges of lanes both, of what does not fill a vector none.
+merges of vectors only the last product, of the merges of lanes both, of what does not fill a vector none, but in
+float16 its squares.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arithmetic import Workspace, fma, round_in_place
+from ...arithmetic import Workspace, flushed_operand, fma, round_in_place, round_number, rounded
 from ...formats import Format
 
 Array = NDArray[Any]
@@ -33,6 +34,7 @@ class Moments:
 class _Arithmetic:
     fmt: Format
     ws: Workspace
+    fuses_rest: bool
 
     def rounded(self, x: Array) -> Array:
         round_in_place(x, self.fmt, self.ws)
@@ -42,7 +44,11 @@ class _Arithmetic:
         return fma(a, np.asarray(b, self.fmt.carrier), c, self.fmt, self.ws)
 
     def number(self, value: float) -> Any:
-        return self.rounded(np.array([value], self.fmt.carrier))[0]
+        return np.dtype(self.fmt.carrier).type(round_number(value, self.fmt))
+
+    def times(self, x: Array, count: int) -> Array:
+        """Multiply by a whole number, which is not rounded."""
+        return rounded(x.astype(np.float64) * count, self.fmt)
 
     def merged(self, one: Moments, into: Moments, *, vectors: bool) -> Moments:
         """Merge two sets (Chan, Golub, LeVeque 1983); `vectors` of lanes are fused otherwise than single lanes."""
@@ -51,8 +57,8 @@ class _Arithmetic:
         delta = self.rounded(one.mean - into.mean)
         if vectors:
             mean = self.rounded(into.mean + self.rounded(share * delta))
-            weight = self.rounded(delta * self.rounded(share * self.number(into.count)))
-            squares = self.fused(delta, weight, self.rounded(into.squares + one.squares))
+            both = self.rounded(into.squares + one.squares)
+            squares = self.fused(self.rounded(delta * share), self.times(delta, into.count), both)
         else:
             mean = self.fused(delta, share, into.mean)
             product = self.rounded(self.rounded(delta * delta) * share)
@@ -60,9 +66,12 @@ class _Arithmetic:
         return Moments(count=count, mean=mean, squares=squares)
 
 
-def row_moments(x: Array, fmt: Format, lanes: int, halves: int, ws: Workspace) -> tuple[Array, Array]:
-    """Return mean and sum of squared deviations of rows, shape (d, n), in lanes of a vector pushed in `halves`."""
-    run = _Arithmetic(fmt, ws)
+def row_moments(x: Array, fmt: Format, lanes: int, halves: int, fuses_rest: bool, ws: Workspace) -> tuple[Array, Array]:
+    """Return mean and sum of squared deviations of rows, shape (d, n), in lanes of a vector pushed in `halves`.
+
+    fuses_rest: whether the squares of what does not fill a vector are fused.
+    """
+    run, x = _Arithmetic(fmt, ws, fuses_rest), flushed_operand(x, fmt)
     d, n = x.shape
     width = lanes * halves
     vectors = d // width
@@ -99,10 +108,14 @@ def _chunk(vectors: Array, run: _Arithmetic) -> Moments:
 
 
 def _tail(elements: Array, run: _Arithmetic) -> Moments:
-    """Push what does not fill a vector element by element, nothing fused."""
+    """Push what does not fill a vector element by element."""
     mean = squares = np.zeros(elements.shape[1], elements.dtype)
     for k, x in enumerate(elements, 1):
         delta = run.rounded(x - mean)
-        mean = run.rounded(mean + run.rounded(delta / run.number(k)))
-        squares = run.rounded(squares + run.rounded(delta * run.rounded(x - mean)))
+        mean = run.rounded(mean + rounded(delta.astype(np.float64) / k, run.fmt))
+        rest = run.rounded(x - mean)
+        if run.fuses_rest:
+            squares = run.fused(delta, rest, squares)
+        else:
+            squares = run.rounded(squares + run.rounded(delta * rest))
     return Moments(count=len(elements), mean=mean, squares=squares)

@@ -149,10 +149,11 @@ def _welford(rows: _Rows) -> tuple[Array, Array]:
 
 def _cascade(rows: _Rows) -> tuple[Array, Array]:
     """Return mean and sum of squares as torch's RowwiseMoments does."""
-    at, lanes = rows.at, int(rows.kernel.reduction.removeprefix("lanes"))
+    at, lanes = rows.at, int(rows.kernel.reduction.removeprefix("lanes").removesuffix("_fours"))
     # vectors of T hold twice as many elements as those of the sum, and are pushed in two halves
     halves = 1 if at.T.precision == at.sum.precision else 2
-    return row_moments(rows.h.astype(at.sum.carrier, copy=False), at.sum, lanes, halves, rows.ws)
+    h, fuses_rest = rows.h.astype(at.sum.carrier, copy=False), rows.kernel.fuses_statistics
+    return row_moments(h, at.sum, lanes, halves, fuses_rest, rows.ws)
 
 
 # algorithms that keep a running mean and sum of squares
