@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -57,6 +57,7 @@ def rows_of(kinds: list[str]) -> np.ndarray:
 
 
 @settings(max_examples=25, deadline=None)
+@example(["zero"], [1.0], ["float8_e4m3fn"], ["native"], "layer", 3e4, False)  # a weight that e4m3 cannot hold
 @given(
     kinds=st.lists(st.sampled_from(sorted(named_rows("float16", WIDTH))), min_size=1, max_size=8),
     points=st.lists(st.sampled_from([0.0, 1e-12, 6e-8, 1e-5, 3e-3, 0.1]) | st.floats(1e-14, 1), min_size=1, max_size=3),

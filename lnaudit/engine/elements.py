@@ -141,10 +141,12 @@ def _may_overflow(centered: interpreter.Centered, epsilon: float, fmt: Format, k
         return False
     if kernel.association not in ("div", "sub_mul", "scale_shift"):
         return True  # other orders multiply weight and 1/std first
+    at = kernel.stages(fmt)
+    end = NEARLY * min(at.affine.max, at.output.max)
+    weight = largest_finite(plan.weight)
+    bias = largest_finite(plan.bias) if plan.bias is not None else 0.0
+    if max(weight, bias) > end:
+        return True  # a weight that is no longer finite spoils a core of zeros too
     _, inverse = interpreter.inverse(centered.variance, (epsilon,), fmt, kernel)
     largest = interpreter.core_maximum(centered, inverse[0], fmt, kernel, plan.rms).astype(np.float64)
-    reached = largest * largest_finite(plan.weight)
-    if plan.bias is not None:
-        reached += largest_finite(plan.bias)
-    at = kernel.stages(fmt)
-    return bool((np.isfinite(largest) & (reached > NEARLY * min(at.affine.max, at.output.max))).any())
+    return bool((np.isfinite(largest) & (largest * weight + bias > end)).any())
