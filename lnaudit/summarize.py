@@ -38,7 +38,9 @@ def _work(block: Array, first_row: int, plan: Plan) -> RowStatistics:
         return numpy_engine.analyse(block, first_row, plan, workspace)
 
 
-def summarize(rows: Rows, plan: Plan, progress: Progress | None = None, jobs: int = 0) -> Summary:
+def summarize(
+    rows: Rows, plan: Plan, progress: Progress | None = None, jobs: int = 0, engine: str = "numpy"
+) -> Summary:
     """Return the Summary of all rows.
 
     Parameters
@@ -47,6 +49,8 @@ def summarize(rows: Rows, plan: Plan, progress: Progress | None = None, jobs: in
         Told the number of elements done after each block.
     jobs : int
         Threads; 0 means one a core. The result does not depend on it.
+    engine : str
+        "numpy", "numba", or "auto": which of them pays. Nor does it depend on this.
     """
     jobs = jobs or _cores()
     if rows.rows * rows.features <= ALONE:

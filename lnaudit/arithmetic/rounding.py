@@ -66,10 +66,16 @@ def _round_to_float32(x: Array, ws: Workspace) -> None:
     x[...] = x.astype(np.float32)
 
 
+def bits_constants(fmt: Format) -> tuple[Any, Any, Any]:
+    """Return shift, half a unit less one, and mask with which float32 is rounded to a shorter significand."""
+    shift = 24 - fmt.precision
+    return np.uint32(shift), np.uint32((1 << (shift - 1)) - 1), np.uint32((0xFFFFFFFF >> shift) << shift)
+
+
 def _round_bits(fmt: Format) -> Rounding:
     """Round float32 to a shorter significand with the same exponents: add half a unit (less one if even), cut."""
-    shift = np.uint32(24 - fmt.precision)
-    one, half, mask = np.uint32(1), np.uint32((1 << (shift - 1)) - 1), np.uint32((0xFFFFFFFF >> shift) << shift)
+    shift, half, mask = bits_constants(fmt)
+    one = np.uint32(1)
 
     def rounding(x: Array, ws: Workspace) -> None:
         source, bits = x.view(np.uint32), ws.array("bits", x.shape, "uint32")
@@ -87,16 +93,22 @@ def _layout(itemsize: int) -> tuple[int, int, Any, Any]:
     return (23, 127, np.int32, np.float32) if itemsize == 4 else (52, 1023, np.int64, np.float64)
 
 
+def addition_constants(fmt: Format, itemsize: int) -> tuple[Any, ...]:
+    """Return lowest and highest exponent bits, lift to the bits of the constant that is added, and two scales."""
+    mantissa, bias, signed, real = _layout(itemsize)
+    # below emin the spacing stays (subnormal numbers); beyond emax + 1 everything overflows anyway
+    lowest, highest = signed((fmt.emin + bias) << mantissa), signed((fmt.emax + 1 + bias) << mantissa)
+    lift = signed(((mantissa - fmt.precision + 1) << mantissa) | (1 << (mantissa - 1)))
+    # what rounds to 2^(emax + 1) or more overflows the carrier when it is scaled up
+    return lowest, highest, lift, real(2.0 ** (bias - fmt.emax)), real(2.0 ** (fmt.emax - bias))
+
+
 def _round_by_addition(fmt: Format, itemsize: int) -> Rounding:
     """Round by adding and subtracting 1.5 * 2^k: at exponent e the sum has the spacing that the format has there."""
     mantissa, bias, signed, real = _layout(itemsize)
     integer = f"int{8 * itemsize}"
     exponents = signed((2 * bias + 1) << mantissa)
-    # below emin the spacing stays (subnormal numbers); beyond emax + 1 everything overflows anyway
-    lowest, highest = signed((fmt.emin + bias) << mantissa), signed((fmt.emax + 1 + bias) << mantissa)
-    lift = signed(((mantissa - fmt.precision + 1) << mantissa) | (1 << (mantissa - 1)))
-    # what rounds to 2^(emax + 1) or more overflows the carrier when it is scaled up
-    up, down = real(2.0 ** (bias - fmt.emax)), real(2.0 ** (fmt.emax - bias))
+    lowest, highest, lift, up, down = addition_constants(fmt, itemsize)
 
     def rounding(x: Array, ws: Workspace) -> None:
         bits = ws.array("bits", x.shape, integer)

@@ -37,12 +37,25 @@ def analyse_cast(
 ) -> tuple[Array, CastStatistics]:
     """Return the cast rows, shape (d, n), and their statistics."""
     h = cast_rows(x, fmt, plan.prescale, ws)
-    # rounding is monotone: the extremes of h are the rounded extremes of x
+    cast = cast_of_ends(rows, fmt, plan)
+    # finite numbers that are no longer: Inf, or NaN in a format without it
+    cast.overflow = 0 if cast.finite.all() else int((~np.isfinite(h[:, ~cast.finite])).sum())
+    zeros, cast.subnormal = _count_small(h, fmt, ws)
+    cast.nonzero = x.size - (zeros if h is x or not zeros else int(np.count_nonzero(x == 0)))
+    if h is not x:
+        cast.underflow = zeros - (x.size - cast.nonzero)
+        cast.shift, cast.D, cast.S = _deviation(h, x, reference, plan, ws)
+    cast.error = cast_error(rows, cast, (plan.model_epsilon,))[0]
+    return h, cast
+
+
+def cast_of_ends(rows: InputStatistics, fmt: Format, plan: Plan) -> CastStatistics:
+    """Return what follows from the extremes of the rows: rounding is monotone, so those of h are theirs, rounded."""
     ends = rounded(np.ldexp(np.stack([rows.x_max, rows.x_min]), plan.prescale), fmt).astype(np.float64)
     finite = np.isfinite(ends[0]) & np.isfinite(ends[1])
     constant = (ends == 0).all(axis=0) if plan.rms else ends[0] == ends[1]
     nothing = np.zeros(len(finite))
-    cast = CastStatistics(
+    return CastStatistics(
         h_max=ends[0],
         h_min=ends[1],
         finite=finite,
@@ -52,15 +65,6 @@ def analyse_cast(
         S=nothing,
         error=nothing,
     )
-    # finite numbers that are no longer: Inf, or NaN in a format without it
-    cast.overflow = 0 if finite.all() else int((~np.isfinite(h[:, ~finite])).sum())
-    zeros, cast.subnormal = _count_small(h, fmt, ws)
-    cast.nonzero = x.size - (zeros if h is x or not zeros else int(np.count_nonzero(x == 0)))
-    if h is not x:
-        cast.underflow = zeros - (x.size - cast.nonzero)
-        cast.shift, cast.D, cast.S = _deviation(h, x, reference, plan, ws)
-    cast.error = cast_error(rows, cast, (plan.model_epsilon,))[0]
-    return h, cast
 
 
 def _count_small(h: Array, fmt: Format, ws: Workspace) -> tuple[int, int]:

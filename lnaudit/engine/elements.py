@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..formats import Format
 from ..kernels import Kernel
 from ..theory import largest_finite
 from . import interpreter
-from .reference import ExactCore, Reference, exact_core
+from .reference import ExactCore
 from .rows import Plan
 
 NEARLY = 0.99  # of the range: what stays below cannot round beyond it
@@ -106,20 +107,24 @@ def _count_nonfinite(values: Array, which: Array) -> tuple[Array, Array]:
 
 
 def at_points(
-    centered: interpreter.Centered, reference: Reference, fmt: Format, kernel: Kernel, plan: Plan, ws: Workspace
+    centered: interpreter.Centered,
+    fmt: Format,
+    kernel: Kernel,
+    plan: Plan,
+    n: int,
+    run_at: Callable[[float], Elements],
 ) -> dict[str, Array]:
     """Return what KernelStatistics holds of the points: by elements where that is asked for or the only way.
 
-    Elsewhere only points at which weight and bias may leave the range are run, for their overflow.
+    Elsewhere only points at which weight and bias may leave the range are run, for their overflow. n: rows; run_at:
+    runs an epsilon element by element, with its moments.
     """
-    n = centered.v.shape[1]
     affine = plan.weight is not None or plan.bias is not None
     wanted = plan.by_elements or not kernel.has_closed_form(plan.rms)
     found: dict[float, Elements] = {}
     for epsilon in plan.points:
         if wanted or _may_overflow(centered, epsilon, fmt, kernel, plan):
-            meant = exact_core(reference, epsilon, ws.array("meant at a point", centered.v.shape, "float64"))
-            found[epsilon] = run(centered, meant, epsilon, fmt, kernel, plan, ws, moments=True)
+            found[epsilon] = run_at(epsilon)
     none = np.zeros(n, bool)
     overflow = [found[e].affine_overflow if e in found else none for e in plan.points] if affine else []
     shown = list(found.values()) if wanted else []

@@ -7,6 +7,7 @@ included, runs along contiguous memory. Buffers of the workspace are named by wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import Workspace, lane_extremes, lane_sum
 from ..formats import Format
+from ..kernels import Kernel
 from . import elements, interpreter
 from .cast import analyse_cast
 from .reference import ExactCore, Reference, center, exact_core
@@ -37,13 +39,9 @@ def rows_at_once(features: int, double_double: bool) -> int:
 
 def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
     """Return the statistics of the finite rows of a block of shape (n, d), whose first row has index `first_row`."""
-    step = rows_at_once(plan.features, _needs_double_double(plan))
+    step = rows_at_once(plan.features, plan.needs_double_double)
     parts = [_analyse(block[i : i + step], first_row + i, plan, ws) for i in range(0, len(block), step)]
     return join(parts)
-
-
-def _needs_double_double(plan: Plan) -> bool:
-    return any(fmt.precision == 53 for fmt, _ in plan.results)
 
 
 def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
@@ -57,7 +55,7 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
         rms=plan.rms,
         constant=statistics.constant,
         amax=amax,
-        double_double=_needs_double_double(plan),
+        double_double=plan.needs_double_double,
         spare=ws.array("product", x.shape, "float64"),
     )
     statistics.mean, statistics.mean_low = reference.mean, reference.mean_low
@@ -91,26 +89,33 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
     """Count and drop the rows that are not finite."""
     x_max, x_min = lane_extremes(x)
     finite = np.isfinite(x_max) & np.isfinite(x_min)
-    index = np.arange(first_row, first_row + x.shape[1])
+    statistics = input_statistics(x_max, x_min, finite, first_row, plan, lambda: x[:, ~finite])
+    return (x if finite.all() else np.ascontiguousarray(x[:, finite])), statistics
+
+
+def input_statistics(
+    x_max: Array, x_min: Array, finite: Array, first_row: int, plan: Plan, others: Callable[[], Array]
+) -> InputStatistics:
+    """Return what follows from the extremes of rows; others: gives those that are not finite, shape (d, n)."""
+    index = np.arange(first_row, first_row + len(finite))
     counts: dict[str, Any] = {}
     if not finite.all():
-        bad = x[:, ~finite]
+        bad = others()
         nan, inf = np.isnan(bad).sum(axis=0), np.isinf(bad).sum(axis=0)
+        wholly, rows = nan == len(bad), index[~finite]
         counts = {
             "elements_nan": int(nan.sum()),
             "elements_inf": int(inf.sum()),
-            "nan_rows": int((nan == len(x)).sum()),
-            "partly_nan_rows": int(((nan > 0) & (nan < len(x))).sum()),
+            "nan_rows": int(wholly.sum()),
+            "partly_nan_rows": int(((nan > 0) & ~wholly).sum()),
             "inf_rows": int((nan == 0).sum()),
+            "first_nan_row": int(rows[wholly][0]) if wholly.any() else -1,
+            "first_nonfinite_row": int(rows[~wholly][0]) if not wholly.all() else -1,
         }
-        wholly = nan == len(x)
-        rows = index[~finite]
-        counts["first_nan_row"] = int(rows[wholly][0]) if wholly.any() else -1
-        counts["first_nonfinite_row"] = int(rows[~wholly][0]) if not wholly.all() else -1
-        x, x_max, x_min, index = np.ascontiguousarray(x[:, finite]), x_max[finite], x_min[finite], index[finite]
+        x_max, x_min, index = x_max[finite], x_min[finite], index[finite]
     x_max, x_min = x_max.astype(np.float64), x_min.astype(np.float64)
     nothing = np.zeros(len(index))
-    return x, InputStatistics(
+    return InputStatistics(
         index=index,
         x_max=x_max,
         x_min=x_min,
@@ -118,7 +123,7 @@ def _input(x: Array, first_row: int, plan: Plan) -> tuple[Array, InputStatistics
         mean_low=nothing,
         variance=nothing,
         variance_low=nothing,
-        unit=nothing.astype(np.int64),
+        unit=nothing.astype(np.intc),
         constant=((x_max == 0) & (x_min == 0)) if plan.rms else (x_max == x_min),
         **counts,
     )
@@ -128,8 +133,27 @@ def _kernel(
     centered: interpreter.Centered, reference: Reference, meant: ExactCore, i: int, plan: Plan, ws: Workspace
 ) -> KernelStatistics:
     fmt, kernel = plan.results[i]
-    D, S, A, v_mean = _moments(centered.v, reference, fmt, plan, ws)
+
+    def run_at(epsilon: float) -> elements.Elements:
+        exact = exact_core(reference, epsilon, ws.array("meant at a point", centered.v.shape, "float64"))
+        return elements.run(centered, exact, epsilon, fmt, kernel, plan, ws, moments=True)
+
+    moments = _moments(centered.v, reference, fmt, plan, ws)
     found = elements.run(centered, meant, plan.epsilon, fmt, kernel, plan, ws)
+    return kernel_statistics(centered, moments, found, fmt, kernel, plan, run_at)
+
+
+def kernel_statistics(
+    centered: interpreter.Centered,
+    moments: tuple[Array, Array, Array, Array],
+    found: elements.Elements,
+    fmt: Format,
+    kernel: Kernel,
+    plan: Plan,
+    run_at: Callable[[float], elements.Elements],
+) -> KernelStatistics:
+    """Put together what was found about rows in an emulation; moments: D, S, A and the mean of v_hat."""
+    D, S, A, v_mean = moments
     return KernelStatistics(
         **{name: getattr(centered, name).astype(np.float64) for name in STATISTICS},
         D=D,
@@ -142,7 +166,7 @@ def _kernel(
         output_inf=found.output_inf,
         affine_overflow=found.affine_overflow,
         v_mean=v_mean,
-        **elements.at_points(centered, reference, fmt, kernel, plan, ws),
+        **elements.at_points(centered, fmt, kernel, plan, len(D), run_at),
     )
 
 

@@ -134,12 +134,12 @@ def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
         mean = mean_low = np.zeros(x.shape[1])
         v, v_low = x, np.zeros_like(x)
     else:
-        mean, mean_low = _divide(*_tree_sum(x, np.zeros_like(x)), len(x))
+        mean, mean_low = divide(*_tree_sum(x, np.zeros_like(x)), len(x))
         v, error = two_sum(x, -mean)
         v, v_low = _renormalize(v, error - mean_low)
     square, square_low = two_product(v, v)
     square_low += 2.0 * v * v_low
-    variance, variance_low = _divide(*_tree_sum(square, square_low), len(x))
+    variance, variance_low = divide(*_tree_sum(square, square_low), len(x))
     return Reference(
         v=v,
         mean=mean,
@@ -156,7 +156,8 @@ def _renormalize(high: Array, low: Array) -> tuple[Array, Array]:
     return total, low - (total - high)
 
 
-def _divide(high: Array, low: Array, d: int) -> tuple[Array, Array]:
+def divide(high: Array, low: Array, d: int) -> tuple[Array, Array]:
+    """Divide a double-double by a whole number."""
     quotient = high / d
     product, error = two_product(quotient, np.full_like(quotient, float(d)))
     return _renormalize(quotient, (((high - product) - error) + low) / d)

@@ -57,6 +57,8 @@ class Plan:
         Epsilons at each of which the rows are judged as if it were the model's own.
     by_elements : bool
         The row error at the points is taken element by element with the output rounding, not by the closed form.
+    double_double : bool
+        The reference is in double-double even if no result is in float64.
     """
 
     results: tuple[tuple[Format, Kernel], ...]
@@ -73,10 +75,16 @@ class Plan:
     compare_epsilon: float | None = None
     points: tuple[float, ...] = ()
     by_elements: bool = False
+    double_double: bool = False
 
     def at(self, epsilon: float) -> Plan:
         """Return the plan of a point: the same emulations with that epsilon for the model's."""
         return replace(self, model_epsilon=epsilon, epsilon=epsilon, epsilons=(), points=())
+
+    @property
+    def needs_double_double(self) -> bool:
+        """Whether the reference carries about 100 bits."""
+        return self.double_double or any(fmt.precision == 53 for fmt, _ in self.results)
 
     @property
     def defined(self) -> Array:

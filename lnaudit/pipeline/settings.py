@@ -19,7 +19,8 @@ class Settings:
     else native everywhere and fused where the format is narrower than float32; tolerance : accepted row error;
     loss_scale : norm of the upstream gradient of a row; compare_epsilon : another program's; verify_all : run remedies
     of large sites on all their rows too; flush_subnormals : the dtypes that the hardware flushes, for every kernel that
-    does not say otherwise; jobs : threads, 0 = one a core; config : what the report repeats.
+    does not say otherwise; jobs : threads, 0 = one a core; engine : auto, numpy or numba; config : what the report
+    repeats.
     """
 
     formats: tuple[Format, ...] = DEFAULT_FORMATS
@@ -31,6 +32,7 @@ class Settings:
     verify_all: bool = False
     flush_subnormals: str = "none"
     jobs: int = 0
+    engine: str = "auto"
     config: dict[str, Any] = field(default_factory=dict)
 
     def results(self, site: Site) -> tuple[tuple[Format, Kernel], ...]:

@@ -6,7 +6,7 @@ Layout: features first, shape (d, n). Values stand in the carrier of their forma
 from __future__ import annotations
 
 from .apply import core, core_maximum, inverse, normalize, output, shift_of
-from .moments import Centered, Ends, center
+from .moments import Centered, Ends, center, from_sums, mean_of
 from .operate import operate, store
 
 __all__ = [
@@ -15,7 +15,9 @@ __all__ = [
     "center",
     "core",
     "core_maximum",
+    "from_sums",
     "inverse",
+    "mean_of",
     "normalize",
     "operate",
     "output",

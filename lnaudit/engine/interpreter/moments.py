@@ -46,6 +46,7 @@ class _Rows:
     """Cast rows on their way: what every step needs."""
 
     h: Array
+    d: int
     kernel: Kernel
     at: Stages
     ws: Workspace
@@ -55,7 +56,7 @@ class _Rows:
 
     def averaged(self, total: Array, wide: Format, stage: Format) -> Array:
         """Make a sum of d terms a mean; terms that were scaled before are one already."""
-        d = len(self.h)
+        d = self.d
         if self.kernel.mean_scale == "divide":
             # the float64 quotient of <= 24 bits by the exact integer d is never near a tie it is not on
             return rounded(total.astype(np.float64) / d, wider(wide, stage), stage)
@@ -66,30 +67,64 @@ class _Rows:
 
 def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rms: bool, ws: Workspace) -> Centered:
     """Run the stages up to the variance on cast rows h; h_max and h_min are their extremes."""
-    rows = _Rows(h=h, kernel=kernel, at=kernel.stages(fmt), ws=ws)
-    at = rows.at
-    largest = np.maximum(np.abs(h_max), np.abs(h_min))
+    at = kernel.stages(fmt)
+    rows = _Rows(h=h, d=len(h), kernel=kernel, at=at, ws=ws)
     if rms:
-        v, diff, diff_format = h, largest, at.T
         total = mean = np.zeros(h.shape[1], at.mean.carrier)
-        square_sum, raw = _two_pass(rows, v, at.T, mean)
+        v, square_sum = h, _sum_of_squares(rows, h, at.T)
     else:
-        total, mean, welford_sum = _mean(rows)
-        wide = wider(wider(at.T, at.mean), at.diff)
-        v = operate(ws, "diff", np.subtract, h, mean, wide, at.diff)
+        total, mean, square_sum = _mean(rows)
+        v = operate(ws, "diff", np.subtract, h, mean, wider(wider(at.T, at.mean), at.diff), at.diff)
+        if square_sum is None:
+            one_pass = kernel.algorithm == "one_pass"
+            square_sum = _sum_of_squares(rows, *((h, at.T) if one_pass else (v, at.diff)))
+    return _completed(rows, v, h_max, h_min, total, mean, square_sum, rms)
+
+
+def mean_of(total: Array, features: int, fmt: Format, kernel: Kernel, rms: bool) -> Array:
+    """Return the mean of cast rows from their sum, by a kernel that takes one."""
+    at = kernel.stages(fmt)
+    if rms:
+        return np.zeros(len(total), at.mean.carrier)
+    return _Rows(h=total, d=features, kernel=kernel, at=at, ws=Workspace()).averaged(total, at.sum, at.mean)
+
+
+def from_sums(
+    features: int,
+    h_max: Array,
+    h_min: Array,
+    total: Array,
+    mean: Array,
+    square_sum: Array,
+    fmt: Format,
+    kernel: Kernel,
+    rms: bool,
+) -> Centered:
+    """Return what `center` does, but h and v, from sums that were taken elsewhere."""
+    rows = _Rows(h=np.empty((0, 0)), d=features, kernel=kernel, at=kernel.stages(fmt), ws=Workspace())
+    return _completed(rows, rows.h, h_max, h_min, total, mean, square_sum, rms)
+
+
+def _completed(
+    rows: _Rows, v: Array, h_max: Array, h_min: Array, total: Array, mean: Array, square_sum: Array, rms: bool
+) -> Centered:
+    at, kernel, ws = rows.at, rows.kernel, rows.ws
+    largest = np.maximum(np.abs(h_max), np.abs(h_min))
+    diff, diff_format = largest, at.T
+    if not rms:
         # rounding is monotone, so the extremes of v are those of h, less the mean
+        wide = wider(wider(at.T, at.mean), at.diff)
         ends = operate(ws, "ends", np.subtract, np.stack([h_max, h_min]), mean, wide, at.diff)
         diff, diff_format = np.abs(ends).max(axis=0), at.diff
-        if welford_sum is not None:
-            square_sum, raw = welford_sum, rows.averaged(welford_sum, at.sum, at.variance)
-        else:
-            square_sum, raw = _VARIANCES[kernel.algorithm](rows, v, at.diff, mean)
+    running = kernel.algorithm in _RUNNING and not rms
+    raw = rows.averaged(square_sum, at.sum if running else at.square_sum, at.variance)
     if kernel.algorithm == "one_pass" and not rms:
+        raw = _less_square_of_mean(rows, raw, mean)
         square = _square(rows, largest, at.T, "largest").copy()
     else:
         square = _square(rows, diff, diff_format, "largest").copy()
     return Centered(
-        h=h,
+        h=rows.h,
         h_max=h_max,
         h_min=h_min,
         v=v,
@@ -111,7 +146,7 @@ def _mean(rows: _Rows) -> tuple[Array, Array, Array | None]:
         return running, rounded(running, wider(at.sum, at.mean), at.mean), squares
     if rows.kernel.mean_scale == "terms":
         wide = wider(at.T, at.sum)
-        terms = operate(rows.ws, "step", np.multiply, rows.h, _reciprocal(len(rows.h), at.T), wide, at.sum)
+        terms = operate(rows.ws, "step", np.multiply, rows.h, _reciprocal(rows.d, at.T), wide, at.sum)
         total = rows.reduce(terms, at.sum, rows.kernel.reduction)
     else:
         total = rows.reduce(rows.h, at.sum, rows.kernel.reduction)
@@ -160,25 +195,11 @@ def _cascade(rows: _Rows) -> tuple[Array, Array]:
 _RUNNING: dict[str, Callable[[_Rows], tuple[Array, Array]]] = {"welford": _welford, "cascade": _cascade}
 
 
-def _two_pass(rows: _Rows, v: Array, v_format: Format, mean: Array) -> tuple[Array, Array]:
-    """Return the sum of squares of v and its mean."""
-    square_sum = _sum_of_squares(rows, v, v_format)
-    return square_sum, rows.averaged(square_sum, rows.at.square_sum, rows.at.variance)
-
-
-def _one_pass(rows: _Rows, v: Array, v_format: Format, mean: Array) -> tuple[Array, Array]:
-    """Return the sum of squares of h itself, and its mean less the square of the mean."""
+def _less_square_of_mean(rows: _Rows, mean_square: Array, mean: Array) -> Array:
     at = rows.at
-    square_sum, mean_square = _two_pass(rows, rows.h, at.T, mean)
     wide = wider(at.mean, at.variance)
     square = operate(rows.ws, "mean_square", np.multiply, mean, mean, wide, at.variance)
-    return square_sum, operate(rows.ws, "part", np.subtract, mean_square, square, at.variance, at.variance).copy()
-
-
-_VARIANCES: dict[str, Callable[[_Rows, Array, Format, Array], tuple[Array, Array]]] = {
-    "two_pass": _two_pass,
-    "one_pass": _one_pass,
-}
+    return operate(rows.ws, "part", np.subtract, mean_square, square, at.variance, at.variance).copy()
 
 
 def _sum_of_squares(rows: _Rows, v: Array, v_format: Format) -> Array:
@@ -189,7 +210,7 @@ def _sum_of_squares(rows: _Rows, v: Array, v_format: Format) -> Array:
     wide, factors = wider(v_format, stage), v
     if rows.kernel.mean_scale == "terms":
         factors = operate(
-            rows.ws, "step", np.multiply, v, _reciprocal(len(v), at.T), wider(v_format, at.square), at.square
+            rows.ws, "step", np.multiply, v, _reciprocal(rows.d, at.T), wider(v_format, at.square), at.square
         )
         wide = wider(wide, at.square)
     # kernels that only keep a running mean have no other order for the squares of RMSNorm
@@ -203,7 +224,7 @@ def _square(rows: _Rows, v: Array, v_format: Format, name: str) -> Array:
     wide = wider(v_format, stage)
     if rows.kernel.mean_scale != "terms":
         return operate(rows.ws, name, np.multiply, v, v, wide, stage)
-    factors = operate(rows.ws, f"{name} scaled", np.multiply, v, _reciprocal(len(rows.h), rows.at.T), wide, stage)
+    factors = operate(rows.ws, f"{name} scaled", np.multiply, v, _reciprocal(rows.d, rows.at.T), wide, stage)
     return operate(rows.ws, name, np.multiply, factors, v, wide, stage)
 
 

@@ -1,0 +1,1 @@
+"""What numba compiles: the loops of the fast engine, sixteen numbers at a time."""

@@ -1,0 +1,73 @@
+"""How functions are compiled, and where the compiled code is kept for the next run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.caching import FunctionCache
+
+from ...version import __version__
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled code: one a version of the sources, in the user's cache directory.
+
+    The environment variable LNAUDIT_CACHE_DIR says where, in place of the directory that the system has for caches.
+    """
+    if named := os.environ.get("LNAUDIT_CACHE_DIR"):
+        base = Path(named)
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "lnaudit"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches" / "lnaudit"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lnaudit"
+    # the compiler looks at the file of a function alone, not at what that imports
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return base / f"{__version__}-{hashlib.sha256(sources).hexdigest()[:12]}"
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Compiled code on disk; what cannot be read or written there is compiled anew."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(Exception):  # a damaged file may fail in any way
+            return super().load_overload(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """Return the cache of a function, None where there is no folder to write to."""
+    before = config.CACHE_DIR
+    try:
+        config.CACHE_DIR = str(cache_folder())
+        return _Cache(function)
+    except (OSError, RuntimeError):  # RuntimeError: no home directory, or no place for a cache
+        return None
+    finally:
+        config.CACHE_DIR = before
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is called, for the types that it is called with; threads run it side by side."""
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    cache = _cache_of(function)
+    if cache is not None:
+        dispatcher._cache = cache
+    return dispatcher
+
+
+# for functions that are part of a compiled one
+inlined = numba.njit(error_model="numpy")

@@ -1,0 +1,289 @@
+"""The loops over the elements of rows: reference, cast, sums, squares, core and output.
+
+Rows have shape (n, padded): d elements, then zeros to a multiple of 16. Results are written to arrays of one element a
+row. The types of the rounding constants (`rounding.how`) pick the code; scalar stages in between are numpy's
+(`numba_engine`). A reference row is v = (x - a) - b, or, `precise`, the double-double x - (a + b).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiling import compiled, inlined
+from .lanes import LANES, blank, chosen, count, lanes_below, like, load, magnitude, splat, store, widened
+from .rounding import rounded
+from .sums import (
+    lane_total,
+    renormalized,
+    serial_sums,
+    tree_sum,
+    tree_sum_of_pairs,
+    two_product,
+    two_sum,
+)
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+
+SPLIT = 134217729.0  # 2^27 + 1
+
+
+@inlined
+def _kept(x, i, d):
+    """Return a vector with zeros in the lanes beyond the end of the row."""
+    return x if i + LANES <= d else chosen(lanes_below(d - i), x, blank(x))
+
+
+@compiled
+def ends(x, d, largest, x_max, x_min, finite):
+    """Write the extremes of rows, and whether all elements are finite."""
+    for r in range(len(x)):
+        row = x[r]
+        beyond = splat(row[0])
+        top = bottom = beyond
+        inside = magnitude(beyond) <= splat(largest)
+        for i in range(0, d, LANES):
+            values = load(row, i)
+            if i + LANES > d:
+                values = chosen(lanes_below(d - i), values, beyond)
+            top = chosen(top < values, values, top)
+            bottom = chosen(values < bottom, values, bottom)
+            inside = inside & (magnitude(values) <= splat(largest))
+        finite[r] = count(inside) == LANES
+        x_max[r], x_min[r] = _greatest(top), -_greatest(splat(row.dtype.type(0)) - bottom)
+
+
+@inlined
+def _greatest(x):
+    lanes = np.empty(LANES, np.float64)
+    store(lanes, 0, widened(x))
+    return lanes.max()
+
+
+@compiled
+def corrected_reference(x, d, rms, constant, a, b, variance):
+    """Centre rows in two passes and write what is taken off, and the variance (Chan, Golub, LeVeque 1983)."""
+    zero = splat(0.0)
+    for r in range(len(x)):
+        row = x[r]
+        a[r] = b[r] = variance[r] = 0.0
+        if not rms:
+            total = zero
+            for i in range(0, d, LANES):
+                total = total + widened(load(row, i))
+            a[r] = lane_total(total) / d
+            total, mean = zero, splat(a[r])
+            for i in range(0, d, LANES):
+                total = total + _kept(widened(load(row, i)) - mean, i, d)
+            b[r] = lane_total(total) / d
+        if not constant[r]:
+            total, mean, rest = zero, splat(a[r]), splat(b[r])
+            for i in range(0, d, LANES):
+                v = _kept((widened(load(row, i)) - mean) - rest, i, d)
+                total = total + v * v
+            variance[r] = lane_total(total) / d
+
+
+@compiled
+def sums_of_pairs(x, d, high, low):
+    """Write the sums of rows in double-double."""
+    terms, terms_low = np.empty(x.shape[1]), np.empty(x.shape[1])
+    for r in range(len(x)):
+        for i in range(0, d, LANES):
+            store(terms, i, widened(load(x[r], i)))
+            store(terms_low, i, splat(0.0))
+        high[r], low[r] = tree_sum_of_pairs(terms, terms_low, d)
+
+
+@compiled
+def squares_of_pairs(x, d, constant, a, b, high, low):
+    """Write the sums of the squares of v in double-double."""
+    terms, terms_low = np.empty(x.shape[1]), np.empty(x.shape[1])
+    split = splat(SPLIT)
+    for r in range(len(x)):
+        high[r] = low[r] = 0.0
+        if not constant[r]:
+            for i in range(0, d, LANES):
+                v, v_low = _pair(widened(load(x[r], i)), splat(a[r]), splat(b[r]))
+                square, square_low = two_product(v, v, split)
+                store(terms, i, square)
+                store(terms_low, i, square_low + splat(2.0) * v * v_low)
+            high[r], low[r] = tree_sum_of_pairs(terms, terms_low, d)
+
+
+@inlined
+def _pair(x, a, b):
+    """Return x - (a + b) as a sum of two float64."""
+    v, error = two_sum(x, splat(0.0) - a)
+    return renormalized(v, error - b)
+
+
+@inlined
+def _centred(x, a, b, precise):
+    """Return v of the reference, and its low part."""
+    if precise:
+        return _pair(x, a, b)
+    return (x - a) - b, blank(x)
+
+
+@compiled
+def cast(x, d, how, a, b, precise, rms, smallest_normal, largest, shift, D, S, counts):
+    """Write mean(c) of what a cast adds to rows, mean((c - mean)^2), mean((c - mean) v); count elements.
+
+    counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file.
+    """
+    zero, normal, most, nothing = splat(0.0), splat(smallest_normal), splat(largest), blank(splat(largest))
+    inside = subnormal = zeros = file_zeros = 0
+    for r in range(len(x)):
+        row, total = x[r], zero
+        for i in range(0, x.shape[1], LANES):
+            values = load(row, i)
+            h = rounded(values, how)
+            size = magnitude(h)
+            inside += count(size <= most)
+            subnormal += count((nothing < size) & (size < normal))
+            zeros += count(h == nothing)
+            file_zeros += count(values == nothing)
+            total = total + (widened(h) - widened(values))
+        shift[r] = 0.0 if rms else lane_total(total) / d
+        mean, at, rest, squares, products = splat(shift[r]), splat(a[r]), splat(b[r]), zero, zero
+        for i in range(0, d, LANES):
+            values = load(row, i)
+            c = _kept((widened(rounded(values, how)) - widened(values)) - mean, i, d)
+            v, _ = _centred(widened(values), at, rest, precise)
+            squares = squares + c * c
+            products = products + c * _kept(v, i, d)
+        D[r], S[r] = lane_total(squares) / d, lane_total(products) / d
+    pads = len(x) * (x.shape[1] - d)
+    counts[0] = x.size - inside
+    counts[1], counts[2], counts[3] = subnormal, zeros - pads, file_zeros - pads
+
+
+@compiled
+def totals(x, d, cast_how, like_carrier, sum_how, serial, total):
+    """Write the sums of cast rows."""
+    group = LANES if serial else 1
+    carrier = splat(like_carrier[0])
+    terms = np.zeros((group, x.shape[1]), like_carrier.dtype)
+    sums = np.zeros(LANES, like_carrier.dtype)
+    for start in range(0, len(x), group):
+        rows = min(group, len(x) - start)
+        for r in range(rows):
+            for i in range(0, d, LANES):
+                store(terms[r], i, like(rounded(load(x[start + r], i), cast_how), carrier))
+        if serial:
+            serial_sums(terms.reshape(-1), x.shape[1], d, sum_how, sums)
+            total[start : start + rows] = sums[:rows]
+        else:
+            total[start] = tree_sum(terms[0], x.shape[1], sum_how)
+
+
+@compiled
+def squares(
+    x, d, cast_how, like_carrier, mean, diff_how, square_how, sum_how, serial, of_h,
+    a, b, precise, low, total, D, S, A, M,
+):  # fmt: skip
+    """Write the sums of squares of v_hat = h - mean, or `of_h` those of h, and how v_hat compares with v.
+
+    D: mean((v_hat - v)^2), S: mean((v_hat - v) v), A: mean(v_hat^2), M: mean(v_hat). low: v has a low part that counts.
+    """
+    group = LANES if serial else 1
+    carrier, zero = splat(like_carrier[0]), splat(0.0)
+    terms = np.zeros((group, x.shape[1]), like_carrier.dtype)
+    sums = np.zeros(LANES, like_carrier.dtype)
+    for start in range(0, len(x), group):
+        rows = min(group, len(x) - start)
+        for k in range(rows):
+            r = start + k
+            row, middle, at, rest = x[r], splat(mean[r]), splat(a[r]), splat(b[r])
+            D_lanes = S_lanes = A_lanes = M_lanes = zero
+            for i in range(0, d, LANES):
+                values = load(row, i)
+                h = like(rounded(values, cast_how), carrier)
+                v_hat = _kept(rounded(h - middle, diff_how), i, d)
+                term = h if of_h else v_hat
+                store(terms[k], i, rounded(term * term, square_how))
+                wide = widened(v_hat)
+                v, v_low = _centred(widened(values), at, rest, precise)
+                A_lanes = A_lanes + wide * wide
+                M_lanes = M_lanes + wide
+                v = _kept(v, i, d)
+                deviation = wide - v
+                if low:
+                    deviation = deviation - _kept(v_low, i, d)
+                    S_lanes = S_lanes + deviation * v
+                D_lanes = D_lanes + deviation * deviation
+            D[r], S[r] = lane_total(D_lanes) / d, lane_total(S_lanes) / d
+            A[r], M[r] = lane_total(A_lanes) / d, lane_total(M_lanes) / d
+            if not serial:
+                total[r] = tree_sum(terms[0], x.shape[1], sum_how)
+        if serial:
+            serial_sums(terms.reshape(-1), x.shape[1], d, sum_how, sums)
+            total[start : start + rows] = sums[:rows]
+
+
+@inlined
+def _normalized(values, middle, inverse, divides, cast_how, carrier, diff_how, normalized_how):
+    v_hat = rounded(like(rounded(values, cast_how), carrier) - middle, diff_how)
+    return rounded(v_hat / inverse if divides else v_hat * inverse, normalized_how)
+
+
+@compiled
+def cores(
+    x, d, cast_how, like_carrier, mean, diff_how, inverse, divides, normalized_how, output_how,
+    failed, largest, a, b, precise, rho, rho_low, low, error, total, square, nan, inf,
+):  # fmt: skip
+    """Write the RMS of core - v rho, sum and sum of squares of the core; of rows that failed count NaN and Inf."""
+    carrier, zero, split = splat(like_carrier[0]), splat(0.0), splat(SPLIT)
+    most = splat(like_carrier.dtype.type(largest))
+    for r in range(len(x)):
+        row, middle, scale = x[r], splat(mean[r]), splat(inverse[r])
+        at, rest, exact, exact_low = splat(a[r]), splat(b[r]), splat(rho[r]), splat(rho_low[r])
+        errors = sums = sums_of_squares = zero
+        for i in range(0, d, LANES):
+            values = load(row, i)
+            n = _normalized(values, middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
+            core = _kept(widened(rounded(n, output_how)), i, d)
+            v, v_low = _centred(widened(values), at, rest, precise)
+            sums = sums + core
+            sums_of_squares = sums_of_squares + core * core
+            v = _kept(v, i, d)
+            difference = core - v * exact
+            if low:
+                _, product_low = two_product(v, exact, split)
+                difference = difference - ((product_low + _kept(v_low, i, d) * exact) + v * exact_low)
+            errors = errors + difference * difference
+        error[r] = np.sqrt(lane_total(errors) / d)
+        total[r], square[r] = lane_total(sums), lane_total(sums_of_squares)
+        nan[r] = inf[r] = 0
+        if failed[r]:
+            for i in range(0, d, LANES):
+                n = _normalized(load(row, i), middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
+                size = magnitude(_kept(rounded(n, output_how), i, d))
+                numbers = count(size == size)
+                nan[r] += LANES - numbers
+                inf[r] += numbers - count(size <= most)
+
+
+@compiled
+def outputs(
+    x, d, cast_how, like_carrier, mean, diff_how, inverse, divides, normalized_how, affine_how, output_how,
+    weight, bias, largest, nan, inf,
+):  # fmt: skip
+    """Count NaN and Inf of weight * core + bias; padded weight and bias are rounded already, empty if there is none."""
+    carrier = splat(like_carrier[0])
+    most = splat(like_carrier.dtype.type(largest))
+    for r in range(len(x)):
+        middle, scale = splat(mean[r]), splat(inverse[r])
+        nan[r] = inf[r] = 0
+        for i in range(0, d, LANES):
+            y = _normalized(load(x[r], i), middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
+            if len(weight):
+                y = rounded(y * load(weight, i), affine_how)
+            if len(bias):
+                y = rounded(y + load(bias, i), affine_how)
+            size = magnitude(_kept(rounded(y, output_how), i, d))
+            finite = count(size <= most)
+            if finite < LANES:
+                numbers = count(size == size)
+                nan[r] += LANES - numbers
+                inf[r] += numbers - finite

@@ -1,0 +1,101 @@
+"""Sums of vectors in the orders of `arithmetic.sums`, and of double-doubles in that of the reference."""
+
+from __future__ import annotations
+
+from .compiling import inlined
+from .lanes import chosen, first, lanes_below, load, load_strided, rotated1, rotated2, rotated4, rotated8, store
+from .rounding import rounded
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+
+
+@inlined
+def lane_total(lanes):
+    """Add up 16 float64 lanes by halves."""
+    lanes = lanes + rotated8(lanes)
+    lanes = lanes + rotated4(lanes)
+    lanes = lanes + rotated2(lanes)
+    return first(lanes + rotated1(lanes))
+
+
+@inlined
+def tree_sum(terms, padded, how):
+    """Sum by halves in place; terms are padded with zeros to a multiple of 16."""
+    half = 16
+    while 2 * half < padded:
+        half *= 2
+    while half >= 16:
+        for i in range(0, min(half, padded - half), 16):
+            store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
+        padded = half
+        half //= 2
+    lanes = load(terms, 0)
+    lanes = rounded(lanes + rotated8(lanes), how)
+    lanes = rounded(lanes + rotated4(lanes), how)
+    lanes = rounded(lanes + rotated2(lanes), how)
+    return first(rounded(lanes + rotated1(lanes), how))
+
+
+@inlined
+def serial_sums(terms, stride, d, how, totals):
+    """Sum 16 rows of d terms from left to right, a row a lane; totals: room for 16."""
+    total = load_strided(terms, 0, stride)
+    for i in range(1, d):
+        total = rounded(total + load_strided(terms, i, stride), how)
+    store(totals, 0, total)
+
+
+@inlined
+def two_sum(a, b):
+    """Return s and e with s = fl(a + b) and s + e = a + b exactly (Knuth, TAOCP 2, 4.2.2)."""
+    s = a + b
+    bb = s - a
+    return s, (a - (s - bb)) + (b - bb)
+
+
+@inlined
+def two_product(a, b, split):
+    """Return p and e with p = fl(a * b) and p + e = a * b exactly (Dekker 1971); split: 2^27 + 1."""
+    p = a * b
+    ta = split * a
+    tb = split * b
+    ah = ta - (ta - a)
+    bh = tb - (tb - b)
+    al = a - ah
+    bl = b - bh
+    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+@inlined
+def renormalized(high, low):
+    """Return the same sum of two numbers, the first one rounded."""
+    total = high + low
+    return total, low - (total - high)
+
+
+@inlined
+def _added(high, low, other, other_low):
+    total, error = two_sum(high, other)
+    return renormalized(total, error + (low + other_low))
+
+
+@inlined
+def tree_sum_of_pairs(high, low, d):
+    """Sum d double-doubles by halves in place; arrays have room for a multiple of 16."""
+    while d > 1:
+        half = 1
+        while 2 * half < d:
+            half *= 2
+        rest = d - half
+        if half < 16:
+            for i in range(rest):
+                high[i], low[i] = _added(high[i], low[i], high[i + half], low[i + half])
+        else:
+            for i in range(0, rest, 16):
+                a, a_low = load(high, i), load(low, i)
+                total, error = _added(a, a_low, load(high, i + half), load(low, i + half))
+                within = lanes_below(rest - i)
+                store(high, i, chosen(within, total, a))
+                store(low, i, chosen(within, error, a_low))
+        d = half
+    return high[0], low[0]
