@@ -12,7 +12,7 @@ import numpy as np
 from ..formats import Format
 from ..kernels import KERNELS, LADDER, Kernel
 from ..site import ArrayRows, Rows
-from ..summarize import summarize
+from ..summarize import Summarizer
 from ..summary import Summary
 from ..wording import short
 from .window import candidates
@@ -50,6 +50,7 @@ class Trials:
         rows: Rows,
         summary: Summary,
         judge: Judge,
+        summarizer: Summarizer,
         *,
         on_hardware: Callable[[Kernel], Kernel] = lambda kernel: kernel,
         complete: bool = False,
@@ -59,6 +60,7 @@ class Trials:
         self._rows = rows
         self._main = summary
         self._judge = judge
+        self._summarizer = summarizer
         self._known: dict[tuple[str, Kernel, float, int, bool], Summary] = {}
         self._complete = complete or rows.rows * rows.features < ALL_ROWS_BELOW
 
@@ -94,7 +96,8 @@ class Trials:
                 epsilons=candidates(plan.model_epsilon) if prescale else (),
                 prescale=prescale,
             )
-            self._known[key] = summarize(self._witness_rows if sample else self._proof_rows, trial)
+            rows = self._witness_rows if sample else self._proof_rows
+            self._known[key] = self._summarizer.summarize(rows, trial)
         return self._known[key]
 
     def verified(self, summary: Summary) -> str | bool:

@@ -1,7 +1,7 @@
 """The compiled engine: the row statistics of `numpy_engine` to the last bit, from loops over one row at a time.
 
 What is one number a row is worked out by the same functions as there; only what touches elements is compiled. Results
-that it does not cover (`covers`) are analysed by the numpy engine.
+that it does not cover (`coverage.covers`) are analysed by the numpy engine.
 """
 
 from __future__ import annotations
@@ -22,35 +22,12 @@ from .cast import cast_of_ends
 from .compiled import loops
 from .compiled.lanes import LANES
 from .compiled.rounding import how
+from .coverage import covers
 from .epsilon import cast_error
 from .reference import EXTREME_EXPONENT, divide, inverse_root
 from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics
 
 Array = NDArray[Any]
-SUMMED = ("tree", "serial")
-
-
-def covers(fmt: Format, kernel: Kernel, plan: Plan) -> bool:
-    """Whether the loops run a kernel in a format.
-
-    Sums by halves or from left to right, two passes or one, nothing fused, flushed or scaled before it is summed, the
-    mean taken off before the scaling, all stages in one carrier, weight and bias after all of it and finite.
-    """
-    at = kernel.stages(fmt)
-    stages = (at.T, at.sum, at.square_sum, at.mean, at.diff, at.square, at.rstd, at.normalized, at.affine, at.output)
-    affine = plan.weight is not None or plan.bias is not None
-    return (
-        not plan.prescale
-        and len({stage.carrier for stage in stages}) == 1
-        and not any(stage.flushes for stage in (*stages, at.variance, at.plus_epsilon))
-        and kernel.order_of_squares in SUMMED
-        and (plan.rms or (kernel.reduction in SUMMED and kernel.algorithm in ("two_pass", "one_pass")))
-        and kernel.mean_scale != "terms"
-        and not kernel.fuses_statistics
-        and not kernel.shifts(plan.rms)
-        and (not affine or (kernel.association in ("div", "sub_mul", "scale_shift") and not kernel.fuses_apply))
-        and (not affine or bool(np.all(plan.defined)))
-    )
 
 
 @dataclass(kw_only=True)
@@ -80,7 +57,7 @@ class _Rows:
 def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
     """Return the statistics of the finite rows of a block of shape (n, d), whose first row has index `first_row`."""
     covered = [covers(fmt, kernel, plan) for fmt, kernel in plan.results]
-    rows = _rows(block, first_row, plan) if any(covered) else None
+    rows = _rows(block, first_row, plan, ws) if any(covered) else None
     if rows is None:
         return numpy_engine.analyse(block, first_row, plan, ws)
     casts: dict[Format, CastStatistics] = {}
@@ -89,7 +66,7 @@ def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
         T = kernel.stages(fmt).T
         if covered[number] and T not in casts:
             casts[T] = _cast(rows, T, plan)
-        kernels.append(_kernel(rows, casts[T], fmt, kernel, plan) if covered[number] else None)
+        kernels.append(_kernel(rows, casts[T], fmt, kernel, plan, ws) if covered[number] else None)
     if not all(covered):
         left = tuple(result for result, done in zip(plan.results, covered, strict=True) if not done)
         others = replace(plan, results=left, double_double=plan.needs_double_double)
@@ -103,7 +80,7 @@ def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
     )
 
 
-def _rows(block: Array, first_row: int, plan: Plan) -> _Rows | None:
+def _rows(block: Array, first_row: int, plan: Plan, ws: Workspace) -> _Rows | None:
     """Return the rows that are finite and their reference; None if one is so large or small that it must be scaled."""
     d = plan.features
     x = _padded(block)
@@ -123,7 +100,10 @@ def _rows(block: Array, first_row: int, plan: Plan) -> _Rows | None:
         b=np.zeros(len(x)),
         precise=plan.needs_double_double,
     )
-    (_refer_precisely if rows.precise else _refer)(rows, plan)
+    if rows.precise:
+        _refer_precisely(rows, plan, ws)
+    else:
+        _refer(rows, plan)
     # of a constant row nothing is left
     np.copyto(rows.a, statistics.x_max, where=statistics.constant)
     np.copyto(rows.b, 0.0, where=statistics.constant)
@@ -148,14 +128,15 @@ def _refer(rows: _Rows, plan: Plan) -> None:
     s.mean, s.mean_low = two_sum(rows.a, rows.b)
 
 
-def _refer_precisely(rows: _Rows, plan: Plan) -> None:
+def _refer_precisely(rows: _Rows, plan: Plan, ws: Workspace) -> None:
     s, total, low = rows.statistics, rows.empty(), rows.empty()
+    room = [ws.array(name, rows.x.shape[1:], "float64") for name in ("terms", "terms_low")]
     s.precise = True
     if not plan.rms:
-        loops.sums_of_pairs(rows.x, rows.d, total, low)
+        loops.sums_of_pairs(rows.x, rows.d, total, low, *room)
         rows.a, rows.b = divide(total, low, rows.d)
     s.mean, s.mean_low = rows.a.copy(), rows.b.copy()
-    loops.squares_of_pairs(rows.x, rows.d, s.constant, rows.a, rows.b, total, low)
+    loops.squares_of_pairs(rows.x, rows.d, s.constant, rows.a, rows.b, total, low, *room)
     s.variance, s.variance_low = divide(total, low, rows.d)
 
 
@@ -176,29 +157,32 @@ def _cast(rows: _Rows, fmt: Format, plan: Plan) -> CastStatistics:
     return found
 
 
-def _kernel(rows: _Rows, cast: CastStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> KernelStatistics:
-    at, x = kernel.stages(fmt), rows.x
-    carrier = np.zeros(1, at.T.carrier)
+def _kernel(
+    rows: _Rows, cast: CastStatistics, fmt: Format, kernel: Kernel, plan: Plan, ws: Workspace
+) -> KernelStatistics:
+    at, x, n = kernel.stages(fmt), rows.x, len(rows.x)
+    carrier = np.dtype(at.T.carrier)
     cast_how, hows = how(at.T, x.dtype.name), partial(how, carrier=at.T.carrier)
-    total = np.zeros(len(x), carrier.dtype)
+    terms = ws.array("terms", (LANES * x.shape[1],), at.T.carrier)
+    total, square_sum = (np.zeros(-(-n // LANES) * LANES, carrier) for _ in range(2))
     if not plan.rms:
-        loops.totals(x, rows.d, cast_how, carrier, hows(at.sum), kernel.reduction == "serial", total)
-    mean = interpreter.mean_of(total, rows.d, fmt, kernel, plan.rms).astype(carrier.dtype, copy=False)
-    square_sum, D, S, A, M = rows.empty(carrier.dtype), *(rows.empty() for _ in range(4))
+        loops.totals(x, rows.d, cast_how, hows(at.sum), kernel.reduction == "serial", terms, total)
+    mean = interpreter.mean_of(total[:n], rows.d, fmt, kernel, plan.rms).astype(carrier, copy=False)
+    D, S, A, M = (rows.empty() for _ in range(4))
     diff_how = () if plan.rms else hows(at.diff)
     square = at.square if at.square.precision < at.square_sum.precision else at.square_sum
     of_h = kernel.algorithm == "one_pass" and not plan.rms
     low = fmt.precision == 53
     loops.squares(
-        x, rows.d, cast_how, carrier, mean, diff_how, hows(square), hows(at.square_sum),
-        kernel.order_of_squares == "serial", of_h, rows.a, rows.b, rows.precise, low, square_sum, D, S, A, M,
+        x, rows.d, cast_how, mean, diff_how, hows(square), hows(at.square_sum), kernel.order_of_squares == "serial",
+        of_h, rows.a, rows.b, rows.precise, low, terms, square_sum, D, S, A, M,
     )  # fmt: skip
     if not low:
         S = ((A - rows.statistics.variance) - D) / 2
-    ends = cast.h_max.astype(carrier.dtype), cast.h_min.astype(carrier.dtype)
-    centered = interpreter.from_sums(rows.d, *ends, total, mean, square_sum, fmt, kernel, plan.rms)
+    ends = cast.h_max.astype(carrier), cast.h_min.astype(carrier)
+    centered = interpreter.from_sums(rows.d, *ends, total[:n], mean, square_sum[:n], fmt, kernel, plan.rms)
     run_at = partial(_elements, rows, centered, cast_how, diff_how, fmt, kernel, plan)
-    v_mean = M if plan.points else np.zeros(len(x))
+    v_mean = M if plan.points else np.zeros(n)
     return numpy_engine.kernel_statistics(
         centered, (D, S, A, v_mean), run_at(plan.epsilon, meant=plan.model_epsilon), fmt, kernel, plan, run_at
     )
@@ -217,15 +201,15 @@ def _elements(
 ) -> elements.Elements:
     """Run what follows the variance at an epsilon and compare it with the exact core, at that or another epsilon."""
     at, x, n = kernel.stages(fmt), rows.x, len(rows.x)
-    carrier, hows = np.zeros(1, at.T.carrier), partial(how, carrier=at.T.carrier)
-    largest = float(np.finfo(carrier.dtype).max)
+    carrier, hows = np.dtype(at.T.carrier), partial(how, carrier=at.T.carrier)
+    largest = np.finfo(carrier).max
     _, inverses = interpreter.inverse(centered.variance, (epsilon,), fmt, kernel)
-    inverse = inverses[0].astype(carrier.dtype, copy=False)
+    inverse = inverses[0].astype(carrier, copy=False)
     failed = ~np.isfinite(interpreter.core_maximum(centered, inverse, fmt, kernel, plan.rms))
     rho, rho_low = rows.root(epsilon if meant is None else meant)
     error, total, square = rows.empty(), rows.empty(), rows.empty()
     nan, inf = rows.empty(np.int64), rows.empty(np.int64)
-    steps = (x, rows.d, cast_how, carrier, centered.mean, diff_how, inverse, kernel.inverse == "div")
+    steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, kernel.inverse == "div")
     loops.cores(
         *steps, hows(at.normalized), hows(at.output), failed, largest, rows.a, rows.b, rows.precise, rho, rho_low,
         fmt.precision == 53, error, total, square, nan, inf,

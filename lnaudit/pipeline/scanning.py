@@ -14,7 +14,7 @@ from ..kernels import Kernel
 from ..report import Report, SiteReport
 from ..rules import ResultFacts, SiteFacts, result_findings, site_findings
 from ..site import NotAudited, Site
-from ..summarize import Progress, summarize
+from ..summarize import Progress, Summarizer
 from ..summary import Summary
 from ..tabulate import result_of, site_of
 from ..version import __version__
@@ -38,7 +38,8 @@ def run(
     sites: Iterable[Site | NotAudited], settings: Settings, kind: str = "scan", progress: Progress | None = None
 ) -> Report:
     """Audit sites one after the other; what could not be opened is reported beside them."""
-    audits, not_audited = each(sites, lambda site: audit_site(site, settings, progress))
+    summarizer = settings.summarizer()
+    audits, not_audited = each(sites, lambda site: audit_site(site, settings, summarizer, progress))
     return Report(
         kind=kind,
         lnaudit_version=__version__,
@@ -51,13 +52,15 @@ def run(
     )
 
 
-def audit_site(site: Site, settings: Settings, progress: Progress | None = None) -> SiteAudit:
+def audit_site(site: Site, settings: Settings, summarizer: Summarizer, progress: Progress | None = None) -> SiteAudit:
     """Audit one site."""
     tried = candidates(site.epsilon)
     plan = replace(settings.plan(site), epsilons=(*tried, *(e for e in CONSTANTS if e not in tried)))
-    summary = summarize(site.rows, plan, progress, settings.jobs)
+    summary = summarizer.summarize(site.rows, plan, progress, site.source or site.name)
     facts = facts_of(site, summary)
-    trials = Trials(site.rows, summary, _judge, on_hardware=settings.on_hardware, complete=settings.verify_all)
+    trials = Trials(
+        site.rows, summary, _judge, summarizer, on_hardware=settings.on_hardware, complete=settings.verify_all
+    )
     findings = site_findings(facts)
     report = site_of(site, summary)
     choices: list[tuple[Format, Kernel, Choice]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from ..engine.rows import Plan, accepted_error
 from ..formats import DEFAULT_FORMATS, FORMATS, Format
 from ..kernels import KERNELS, Kernel, get_kernel
 from ..site import Site
+from ..summarize import Summarizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +21,8 @@ class Settings:
     else native everywhere and fused where the format is narrower than float32; tolerance : accepted row error;
     loss_scale : norm of the upstream gradient of a row; compare_epsilon : another program's; verify_all : run remedies
     of large sites on all their rows too; flush_subnormals : the dtypes that the hardware flushes, for every kernel that
-    does not say otherwise; jobs : threads, 0 = one a core; engine : auto, numpy or numba; config : what the report
-    repeats.
+    does not say otherwise; jobs : threads, 0 = one a core; engine : auto, numpy or numba; tell : told
+    which of them analyses a site; config : what the report repeats.
     """
 
     formats: tuple[Format, ...] = DEFAULT_FORMATS
@@ -33,6 +35,7 @@ class Settings:
     flush_subnormals: str = "none"
     jobs: int = 0
     engine: str = "auto"
+    tell: Callable[[str], None] | None = None
     config: dict[str, Any] = field(default_factory=dict)
 
     def results(self, site: Site) -> tuple[tuple[Format, Kernel], ...]:
@@ -59,6 +62,10 @@ class Settings:
         """The configuration as the report repeats it, with the accepted error of each format."""
         limits = {fmt.name: accepted_error(self.tolerance, fmt) for fmt in self.formats}
         return {**self.config, "limits": limits}
+
+    def summarizer(self) -> Summarizer:
+        """Return what makes the summaries of a run."""
+        return Summarizer(self.jobs, self.engine, self.tell)
 
     def on_hardware(self, kernel: Kernel) -> Kernel:
         """Return the kernel as the hardware runs it."""

@@ -10,7 +10,7 @@ from ..findings import Finding, worst
 from ..report import Point, SweepReport, SweptSite
 from ..rules import RULES, ResultFacts, SiteFacts, result_findings, site_findings
 from ..site import NotAudited, Site
-from ..summarize import Progress, summarize
+from ..summarize import Progress, Summarizer
 from ..summary import Summary
 from ..tabulate import point_of, swept_result, swept_site
 from ..version import __version__
@@ -42,7 +42,8 @@ def sweep(
     own: bool = False,
 ) -> SweepReport:
     """Judge sites at each epsilon, with `own` also at that of the site itself."""
-    sweeps, not_audited = each(sites, lambda site: _sweep_site(site, settings, epsilons, own, progress))
+    summarizer = settings.summarizer()
+    sweeps, not_audited = each(sites, lambda site: _sweep_site(site, settings, summarizer, epsilons, own, progress))
     return SweepReport(
         kind="sweep",
         lnaudit_version=__version__,
@@ -59,7 +60,12 @@ def sweep(
 
 
 def _sweep_site(
-    site: Site, settings: Settings, epsilons: tuple[float, ...], own: bool, progress: Progress | None
+    site: Site,
+    settings: Settings,
+    summarizer: Summarizer,
+    epsilons: tuple[float, ...],
+    own: bool,
+    progress: Progress | None,
 ) -> SiteSweep:
     points = epsilons
     if own:
@@ -67,7 +73,7 @@ def _sweep_site(
         points = tuple(sorted((*others, site.epsilon)))
     by_elements = site.rows.rows * site.rows.features < BY_ELEMENTS_BELOW
     plan = replace(settings.plan(site), points=points, by_elements=by_elements)
-    summary = summarize(site.rows, plan, progress, settings.jobs)
+    summary = summarizer.summarize(site.rows, plan, progress, site.source or site.name)
     facts = facts_of(site, summary)
     report = swept_site(site, summary)
     report.response = curves(site, plan)

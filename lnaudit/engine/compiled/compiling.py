@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import config
 from numba.core.caching import FunctionCache
 
-from ...version import __version__
+from ..cache_folder import cache_folder
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled code: one a version of the sources, in the user's cache directory.
-
-    The environment variable LNAUDIT_CACHE_DIR says where, in place of the directory that the system has for caches.
-    """
-    if named := os.environ.get("LNAUDIT_CACHE_DIR"):
-        base = Path(named)
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "lnaudit"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches" / "lnaudit"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lnaudit"
-    # the compiler looks at the file of a function alone, not at what that imports
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return base / f"{__version__}-{hashlib.sha256(sources).hexdigest()[:12]}"
-
-
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(FunctionCache):
     """Compiled code on disk; what cannot be read or written there is compiled anew."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

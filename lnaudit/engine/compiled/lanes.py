@@ -27,7 +27,7 @@ _ELEMENTS = {
 }
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """A vector of sixteen numbers."""
 
     def __init__(self, dtype: Any) -> None:
@@ -43,7 +43,7 @@ def _vector(dtype: Any) -> ir.VectorType:
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, lanes: Lanes) -> None:
         super().__init__(manager, lanes, _vector(lanes.dtype))
 
@@ -52,13 +52,13 @@ def _operator(key: Callable[..., Any], build: Callable[[Any, Any, Any], Any], *,
     """Teach the compiler an operator on two vectors of one type."""
 
     @infer_global(key)
-    class _Template(AbstractTemplate):  # type: ignore[misc]
+    class _Template(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
             if len(args) == 2 and isinstance(args[0], Lanes) and args[0] == args[1]:
                 return signature(MASK if gives_mask else args[0], *args)
             return None
 
-    @lower_builtin(key, Lanes, Lanes)  # type: ignore[untyped-decorator]
+    @lower_builtin(key, Lanes, Lanes)
     def _lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return build(builder, *args)
 
@@ -85,7 +85,7 @@ def _address(context: Any, builder: Any, sig: Any, args: Any, dtype: Any) -> Any
     return builder.bitcast(builder.gep(array.data, [args[1]]), _vector(dtype).as_pointer())
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load(typingctx: Any, array: Any, i: Any) -> Any:
     """Return elements i to i + 15 of a contiguous array."""
 
@@ -95,7 +95,7 @@ def load(typingctx: Any, array: Any, i: Any) -> Any:
     return signature(Lanes(array.dtype), array, types.intp), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def store(typingctx: Any, array: Any, i: Any, x: Any) -> Any:
     """Write a vector to elements i to i + 15 of a contiguous array."""
 
@@ -106,7 +106,7 @@ def store(typingctx: Any, array: Any, i: Any, x: Any) -> Any:
     return signature(types.none, array, types.intp, x), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load_strided(typingctx: Any, array: Any, i: Any, stride: Any) -> Any:
     """Return elements i, i + stride, ... of a contiguous array: one feature of sixteen rows."""
 
@@ -130,7 +130,7 @@ def spread(builder: Any, x: Any) -> Any:
     return builder.shuffle_vector(one, one, ir.Constant(_INDEX, [0] * LANES))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def splat(typingctx: Any, x: Any) -> Any:
     """Return a number in all lanes."""
 
@@ -140,7 +140,7 @@ def splat(typingctx: Any, x: Any) -> Any:
     return signature(Lanes(x), x), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def blank(typingctx: Any, x: Any) -> Any:
     """Return a vector of zeros in the type of another one."""
 
@@ -150,7 +150,7 @@ def blank(typingctx: Any, x: Any) -> Any:
     return signature(x, x), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def widened(typingctx: Any, x: Any) -> Any:
     """Return a vector as float64."""
 
@@ -160,7 +160,7 @@ def widened(typingctx: Any, x: Any) -> Any:
     return signature(FLOAT64, x), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def like(typingctx: Any, x: Any, model: Any) -> Any:
     """Return a vector in the type of another one, rounded once to nearest even where that is shorter."""
 
@@ -195,7 +195,7 @@ root = _unary("llvm.sqrt", "Return square roots, rounded once.")
 magnitude = _unary("llvm.fabs", "Return absolute values.")
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def chosen(typingctx: Any, mask: Any, x: Any, y: Any) -> Any:
     """Return x where a mask is set and y elsewhere."""
 
@@ -205,7 +205,7 @@ def chosen(typingctx: Any, mask: Any, x: Any, y: Any) -> Any:
     return signature(x, mask, x, y), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def count(typingctx: Any, mask: Any) -> Any:
     """Return in how many lanes a mask is set."""
 
@@ -216,7 +216,7 @@ def count(typingctx: Any, mask: Any) -> Any:
     return signature(types.int64, mask), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def lanes_below(typingctx: Any, n: Any) -> Any:
     """Return a mask of the lanes whose number is less than n."""
 
@@ -243,7 +243,7 @@ def _rotation(distance: int) -> Any:
 rotated8, rotated4, rotated2, rotated1 = map(_rotation, (8, 4, 2, 1))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def first(typingctx: Any, x: Any) -> Any:
     """Return what is in lane 0."""
 

@@ -10,7 +10,24 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled, inlined
-from .lanes import LANES, blank, chosen, count, lanes_below, like, load, magnitude, splat, store, widened
+from .lanes import (
+    LANES,
+    blank,
+    chosen,
+    count,
+    first,
+    lanes_below,
+    like,
+    load,
+    magnitude,
+    rotated1,
+    rotated2,
+    rotated4,
+    rotated8,
+    splat,
+    store,
+    widened,
+)
 from .rounding import rounded
 from .sums import (
     lane_total,
@@ -21,8 +38,6 @@ from .sums import (
     two_product,
     two_sum,
 )
-
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 SPLIT = 134217729.0  # 2^27 + 1
 
@@ -45,18 +60,24 @@ def ends(x, d, largest, x_max, x_min, finite):
             values = load(row, i)
             if i + LANES > d:
                 values = chosen(lanes_below(d - i), values, beyond)
-            top = chosen(top < values, values, top)
+            top = _greater(top, values)
             bottom = chosen(values < bottom, values, bottom)
             inside = inside & (magnitude(values) <= splat(largest))
         finite[r] = count(inside) == LANES
-        x_max[r], x_min[r] = _greatest(top), -_greatest(splat(row.dtype.type(0)) - bottom)
+        x_max[r], x_min[r] = _greatest(top), -_greatest(blank(bottom) - bottom)
+
+
+@inlined
+def _greater(x, y):
+    return chosen(x < y, y, x)
 
 
 @inlined
 def _greatest(x):
-    lanes = np.empty(LANES, np.float64)
-    store(lanes, 0, widened(x))
-    return lanes.max()
+    x = _greater(x, rotated8(x))
+    x = _greater(x, rotated4(x))
+    x = _greater(x, rotated2(x))
+    return first(widened(_greater(x, rotated1(x))))
 
 
 @compiled
@@ -84,9 +105,8 @@ def corrected_reference(x, d, rms, constant, a, b, variance):
 
 
 @compiled
-def sums_of_pairs(x, d, high, low):
-    """Write the sums of rows in double-double."""
-    terms, terms_low = np.empty(x.shape[1]), np.empty(x.shape[1])
+def sums_of_pairs(x, d, high, low, terms, terms_low):
+    """Write the sums of rows in double-double; terms, terms_low: room for a row."""
     for r in range(len(x)):
         for i in range(0, d, LANES):
             store(terms, i, widened(load(x[r], i)))
@@ -95,9 +115,8 @@ def sums_of_pairs(x, d, high, low):
 
 
 @compiled
-def squares_of_pairs(x, d, constant, a, b, high, low):
+def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
     """Write the sums of the squares of v in double-double."""
-    terms, terms_low = np.empty(x.shape[1]), np.empty(x.shape[1])
     split = splat(SPLIT)
     for r in range(len(x)):
         high[r] = low[r] = 0.0
@@ -159,66 +178,56 @@ def cast(x, d, how, a, b, precise, rms, smallest_normal, largest, shift, D, S, c
 
 
 @compiled
-def totals(x, d, cast_how, like_carrier, sum_how, serial, total):
-    """Write the sums of cast rows."""
-    group = LANES if serial else 1
-    carrier = splat(like_carrier[0])
-    terms = np.zeros((group, x.shape[1]), like_carrier.dtype)
-    sums = np.zeros(LANES, like_carrier.dtype)
-    for start in range(0, len(x), group):
-        rows = min(group, len(x) - start)
-        for r in range(rows):
-            for i in range(0, d, LANES):
-                store(terms[r], i, like(rounded(load(x[start + r], i), cast_how), carrier))
-        if serial:
-            serial_sums(terms.reshape(-1), x.shape[1], d, sum_how, sums)
-            total[start : start + rows] = sums[:rows]
-        else:
-            total[start] = tree_sum(terms[0], x.shape[1], sum_how)
+def totals(x, d, cast_how, sum_how, serial, terms, total):
+    """Write the sums of cast rows; terms: room for 16 rows in their carrier; total has room for a multiple of 16."""
+    padded = x.shape[1]
+    carrier = splat(terms[0])
+    for r in range(len(x)):
+        at = r % LANES * padded if serial else 0
+        for i in range(0, d, LANES):
+            store(terms, at + i, like(rounded(load(x[r], i), cast_how), carrier))
+        if not serial:
+            total[r] = tree_sum(terms, padded, sum_how)
+        elif r % LANES == LANES - 1 or r == len(x) - 1:
+            store(total, r - r % LANES, serial_sums(terms, padded, d, sum_how))
 
 
 @compiled
 def squares(
-    x, d, cast_how, like_carrier, mean, diff_how, square_how, sum_how, serial, of_h,
-    a, b, precise, low, total, D, S, A, M,
-):  # fmt: skip
+    x, d, cast_how, mean, diff_how, square_how, sum_how, serial, of_h, a, b, precise, low, terms, total, D, S, A, M
+):
     """Write the sums of squares of v_hat = h - mean, or `of_h` those of h, and how v_hat compares with v.
 
     D: mean((v_hat - v)^2), S: mean((v_hat - v) v), A: mean(v_hat^2), M: mean(v_hat). low: v has a low part that counts.
     """
-    group = LANES if serial else 1
-    carrier, zero = splat(like_carrier[0]), splat(0.0)
-    terms = np.zeros((group, x.shape[1]), like_carrier.dtype)
-    sums = np.zeros(LANES, like_carrier.dtype)
-    for start in range(0, len(x), group):
-        rows = min(group, len(x) - start)
-        for k in range(rows):
-            r = start + k
-            row, middle, at, rest = x[r], splat(mean[r]), splat(a[r]), splat(b[r])
-            D_lanes = S_lanes = A_lanes = M_lanes = zero
-            for i in range(0, d, LANES):
-                values = load(row, i)
-                h = like(rounded(values, cast_how), carrier)
-                v_hat = _kept(rounded(h - middle, diff_how), i, d)
-                term = h if of_h else v_hat
-                store(terms[k], i, rounded(term * term, square_how))
-                wide = widened(v_hat)
-                v, v_low = _centred(widened(values), at, rest, precise)
-                A_lanes = A_lanes + wide * wide
-                M_lanes = M_lanes + wide
-                v = _kept(v, i, d)
-                deviation = wide - v
-                if low:
-                    deviation = deviation - _kept(v_low, i, d)
-                    S_lanes = S_lanes + deviation * v
-                D_lanes = D_lanes + deviation * deviation
-            D[r], S[r] = lane_total(D_lanes) / d, lane_total(S_lanes) / d
-            A[r], M[r] = lane_total(A_lanes) / d, lane_total(M_lanes) / d
-            if not serial:
-                total[r] = tree_sum(terms[0], x.shape[1], sum_how)
-        if serial:
-            serial_sums(terms.reshape(-1), x.shape[1], d, sum_how, sums)
-            total[start : start + rows] = sums[:rows]
+    padded = x.shape[1]
+    carrier, zero = splat(terms[0]), splat(0.0)
+    for r in range(len(x)):
+        row, middle, center, rest = x[r], splat(mean[r]), splat(a[r]), splat(b[r])
+        at = r % LANES * padded if serial else 0
+        D_lanes = S_lanes = A_lanes = M_lanes = zero
+        for i in range(0, d, LANES):
+            values = load(row, i)
+            h = like(rounded(values, cast_how), carrier)
+            v_hat = _kept(rounded(h - middle, diff_how), i, d)
+            term = h if of_h else v_hat
+            store(terms, at + i, rounded(term * term, square_how))
+            wide = widened(v_hat)
+            A_lanes = A_lanes + wide * wide
+            M_lanes = M_lanes + wide
+            v, v_low = _centred(widened(values), center, rest, precise)
+            v = _kept(v, i, d)
+            deviation = wide - v
+            if low:
+                deviation = deviation - _kept(v_low, i, d)
+                S_lanes = S_lanes + deviation * v
+            D_lanes = D_lanes + deviation * deviation
+        D[r], S[r] = lane_total(D_lanes) / d, lane_total(S_lanes) / d
+        A[r], M[r] = lane_total(A_lanes) / d, lane_total(M_lanes) / d
+        if not serial:
+            total[r] = tree_sum(terms, padded, sum_how)
+        elif r % LANES == LANES - 1 or r == len(x) - 1:
+            store(total, r - r % LANES, serial_sums(terms, padded, d, sum_how))
 
 
 @inlined
@@ -229,12 +238,12 @@ def _normalized(values, middle, inverse, divides, cast_how, carrier, diff_how, n
 
 @compiled
 def cores(
-    x, d, cast_how, like_carrier, mean, diff_how, inverse, divides, normalized_how, output_how,
+    x, d, cast_how, mean, diff_how, inverse, divides, normalized_how, output_how,
     failed, largest, a, b, precise, rho, rho_low, low, error, total, square, nan, inf,
 ):  # fmt: skip
     """Write the RMS of core - v rho, sum and sum of squares of the core; of rows that failed count NaN and Inf."""
-    carrier, zero, split = splat(like_carrier[0]), splat(0.0), splat(SPLIT)
-    most = splat(like_carrier.dtype.type(largest))
+    carrier, zero, split = splat(mean[0]), splat(0.0), splat(SPLIT)
+    most = splat(largest)
     for r in range(len(x)):
         row, middle, scale = x[r], splat(mean[r]), splat(inverse[r])
         at, rest, exact, exact_low = splat(a[r]), splat(b[r]), splat(rho[r]), splat(rho_low[r])
@@ -266,12 +275,12 @@ def cores(
 
 @compiled
 def outputs(
-    x, d, cast_how, like_carrier, mean, diff_how, inverse, divides, normalized_how, affine_how, output_how,
+    x, d, cast_how, mean, diff_how, inverse, divides, normalized_how, affine_how, output_how,
     weight, bias, largest, nan, inf,
 ):  # fmt: skip
     """Count NaN and Inf of weight * core + bias; padded weight and bias are rounded already, empty if there is none."""
-    carrier = splat(like_carrier[0])
-    most = splat(like_carrier.dtype.type(largest))
+    carrier = splat(mean[0])
+    most = splat(largest)
     for r in range(len(x)):
         middle, scale = splat(mean[r]), splat(inverse[r])
         nan[r] = inf[r] = 0

@@ -36,7 +36,7 @@ def how(fmt: Format, carrier: str) -> How:
     return constants if fmt.infinity else (*constants, np.dtype(carrier).type(fmt.max))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def rounded(typingctx: Any, x: Any, constants: Any) -> Any:
     """Return a vector rounded once to nearest even, as the constants of `how` say."""
     bits = x.dtype.bitwidth

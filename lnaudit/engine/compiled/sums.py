@@ -6,8 +6,6 @@ from .compiling import inlined
 from .lanes import chosen, first, lanes_below, load, load_strided, rotated1, rotated2, rotated4, rotated8, store
 from .rounding import rounded
 
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
-
 
 @inlined
 def lane_total(lanes):
@@ -37,12 +35,12 @@ def tree_sum(terms, padded, how):
 
 
 @inlined
-def serial_sums(terms, stride, d, how, totals):
-    """Sum 16 rows of d terms from left to right, a row a lane; totals: room for 16."""
+def serial_sums(terms, stride, d, how):
+    """Return the sums of 16 rows of d terms from left to right, a row a lane."""
     total = load_strided(terms, 0, stride)
     for i in range(1, d):
         total = rounded(total + load_strided(terms, i, stride), how)
-    store(totals, 0, total)
+    return total
 
 
 @inlined

@@ -73,11 +73,10 @@ def center(h: Array, h_max: Array, h_min: Array, fmt: Format, kernel: Kernel, rm
         total = mean = np.zeros(h.shape[1], at.mean.carrier)
         v, square_sum = h, _sum_of_squares(rows, h, at.T)
     else:
-        total, mean, square_sum = _mean(rows)
+        total, mean, running_sum = _mean(rows)
         v = operate(ws, "diff", np.subtract, h, mean, wider(wider(at.T, at.mean), at.diff), at.diff)
-        if square_sum is None:
-            one_pass = kernel.algorithm == "one_pass"
-            square_sum = _sum_of_squares(rows, *((h, at.T) if one_pass else (v, at.diff)))
+        squared = (h, at.T) if kernel.algorithm == "one_pass" else (v, at.diff)
+        square_sum = _sum_of_squares(rows, *squared) if running_sum is None else running_sum
     return _completed(rows, v, h_max, h_min, total, mean, square_sum, rms)
 
 
