@@ -1,0 +1,180 @@
+"""The compiled engine against the numpy engine: every statistic of every row to the last bit, and whole reports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lnaudit.arithmetic import Workspace, quiet
+from lnaudit.engine import numpy_engine
+from lnaudit.engine.coverage import covers
+from lnaudit.engine.rows import Plan
+from lnaudit.formats import FORMATS
+from lnaudit.kernels import KERNELS, get_kernel
+from lnaudit.pipeline import Settings, run, sweep
+from lnaudit.site import ArrayRows, Site
+
+from .rows import REAL, named_rows, real_rows
+
+numba_engine = pytest.importorskip(
+    "lnaudit.engine.numba_engine", reason="numba is not installed: pip install 'lnaudit[fast]'", exc_type=ImportError
+)
+
+WIDTHS = (1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 100, 127, 300, 768, 1000, 1024)
+TEXTBOOK = ("native-serial", "native", "decomposed", "stored-stats", "fused")
+VARIATIONS = (
+    "native:variance=one_pass,clamp_negative=zero",
+    "fused:variance=one_pass,reduction=serial",
+    "native:square_reduction=serial",
+    "fused:mean_scale=reciprocal",
+    "fused:inverse=recip_sqrt,epsilon=float64",
+    "native:epsilon_place=outside",
+    "native:inverse=rsqrt,epsilon_place=none",
+    "decomposed:output=float32,normalized=float32",
+    "stored-stats:square_sum=T,sum=T",
+    "fused:apply=gamma_rstd_first",
+)
+
+
+def hard_rows(fmt: str, width: int, dtype: Any = np.float32) -> np.ndarray:
+    """Return rows that are hard for a format, some of them not finite; 18 of them, so that sixteen are not all."""
+    rows = [*named_rows(fmt, width).values()]
+    for broken in (np.nan, np.inf, -np.inf):
+        row = rows[0].copy()
+        row[width // 2] = broken
+        rows.append(row)
+    rows += [np.full(width, np.nan), rows[1][::-1]]
+    with quiet():
+        return np.array(rows).astype(dtype)
+
+
+def assert_same(a: Any, b: Any, where: object) -> None:
+    for part in fields(a):
+        left, right = getattr(a, part.name), getattr(b, part.name)
+        assert type(left) is type(right), (where, part.name)
+        if isinstance(left, np.ndarray):
+            assert (left.dtype, left.shape) == (right.dtype, right.shape), (where, part.name)
+            np.testing.assert_array_equal(left, right, err_msg=f"{where} {part.name}")
+        else:
+            assert left == right, (where, part.name)
+
+
+def assert_engines_agree(x: np.ndarray, plan: Plan) -> None:
+    with quiet():
+        expected = numpy_engine.analyse(x, 5, plan, Workspace())
+        found = numba_engine.analyse(x, 5, plan, Workspace())
+    assert_same(expected.input, found.input, "input")
+    assert list(expected.casts) == list(found.casts)
+    for fmt, cast in expected.casts.items():
+        assert_same(cast, found.casts[fmt], fmt.name)
+    for (fmt, kernel), left, right in zip(plan.results, expected.kernels, found.kernels, strict=True):
+        assert_same(left, right, (fmt.name, kernel.name))
+
+
+def plan_of(formats: tuple[str, ...], kernels: tuple[str, ...], width: int, **words: Any) -> Plan:
+    norm = words.pop("norm", "layer")
+    results = tuple(
+        (FORMATS[fmt], get_kernel(name).at(FORMATS[fmt], norm == "rms", width)) for fmt in formats for name in kernels
+    )
+    return Plan(results=results, norm=norm, features=width, **{"model_epsilon": 1e-5, "epsilon": 1e-5, **words})
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_textbook_kernels_agree_in_every_statistic(fmt: str, width: int, norm: str) -> None:
+    weight = np.random.default_rng(width).standard_normal(width) * 50
+    for dtype in (np.float32, np.float64):
+        x = hard_rows(fmt, width, dtype)
+        assert_engines_agree(x, plan_of((fmt,), TEXTBOOK, width, norm=norm, points=(0.0, 1e-6), by_elements=True))
+        assert_engines_agree(x, plan_of((fmt,), TEXTBOOK, width, norm=norm, weight=weight, bias=weight[::-1]))
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("name", VARIATIONS)
+def test_variations_agree(name: str, norm: str) -> None:
+    for fmt in ("float16", "bfloat16", "float32"):
+        for width in (3, 100, 128):
+            plan = plan_of((fmt,), (name,), width, norm=norm, points=(1e-6,))
+            assert covers(*plan.results[0], plan)
+            assert_engines_agree(hard_rows(fmt, width), plan)
+
+
+def test_kernels_that_are_not_covered_are_analysed_by_numpy_among_those_that_are() -> None:
+    names = tuple(KERNELS)
+    for width in (5, 64):
+        plan = plan_of(("float16", "float32", "float64"), names, width)
+        covered = [covers(fmt, kernel, plan) for fmt, kernel in plan.results]
+        assert any(covered)
+        assert not all(covered)
+        assert_engines_agree(hard_rows("float16", width), plan)
+
+
+@pytest.mark.parametrize("what", ["flushed", "weight", "prescale", "tiny rows"])
+def test_what_is_not_covered_agrees_too(what: str) -> None:
+    x, plan = hard_rows("float32", 20, np.float64), plan_of(("float16", "float32"), ("native", "fused"), 20)
+    if what == "flushed":
+        plan = replace(plan, results=tuple((f, replace(k, flush_subnormals="all")) for f, k in plan.results))
+    elif what == "weight":
+        plan = replace(plan, weight=np.array([np.nan, np.inf, *range(18)], float))
+    elif what == "prescale":
+        plan = replace(plan, prescale=-3)
+    else:
+        x = x * 1e-170
+    with quiet():
+        assert_engines_agree(x if what == "tiny rows" else x.astype(np.float32), plan)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32])
+def test_files_of_every_dtype_and_layout_agree(dtype: Any) -> None:
+    x = hard_rows("float16", 48, dtype)
+    plan = plan_of(("float16", "bfloat16", "float32", "float64"), ("native", "fused"), 48)
+    assert_engines_agree(x, plan)
+    assert_engines_agree(np.asfortranarray(x), plan)
+    assert_engines_agree(np.repeat(x, 2, axis=1)[:, ::2], plan)
+
+
+def test_a_block_without_a_finite_row_agrees() -> None:
+    x = np.full((20, 16), np.nan, np.float32)
+    assert_engines_agree(x, plan_of(("float16", "float64"), ("native",), 16))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    width=st.integers(1, 70),
+    exponents=st.lists(st.integers(-60, 38), min_size=1, max_size=20),
+    offset=st.sampled_from([0.0, 5.0, -1000.0]),
+    formats=st.lists(st.sampled_from(sorted(FORMATS)), min_size=1, max_size=3, unique=True),
+    norm=st.sampled_from(["layer", "rms"]),
+    epsilon=st.sampled_from([0.0, 1e-12, 1e-5, 0.1]),
+    seed=st.integers(0, 2**32),
+)
+def test_random_rows_agree(
+    width: int, exponents: list[int], offset: float, formats: list[str], norm: str, epsilon: float, seed: int
+) -> None:
+    noise = np.random.default_rng(seed).standard_normal((len(exponents), width))
+    with quiet():
+        x = (offset + noise * 10.0 ** np.array(exponents)[:, None]).astype(np.float32)
+    assert_engines_agree(x, plan_of(tuple(formats), TEXTBOOK, width, norm=norm, epsilon=epsilon, points=(epsilon,)))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_reports_of_real_activations_are_the_same_text(name: str) -> None:
+    site = Site(name=name, source=name, rows=ArrayRows(real_rows(name)))
+    for many in (Settings(), Settings(kernels=tuple(KERNELS[n] for n in TEXTBOOK))):
+        texts = {
+            json.dumps(run([site], replace(many, engine=engine, jobs=jobs)).to_dict())
+            for engine, jobs in (("numpy", 1), ("numba", 1), ("numba", 2))
+        }
+        assert len(texts) == 1
+    swept = {
+        json.dumps(sweep([site], Settings(engine=engine), (0.0, 1e-9, 1e-3)).to_dict()) for engine in ("numpy", "numba")
+    }
+    assert len(swept) == 1
