@@ -147,7 +147,7 @@ def _cast(rows: _Rows, fmt: Format, plan: Plan) -> CastStatistics:
     real, constants = x.dtype.type, how(fmt, x.dtype.name)
     normal, largest = real(fmt.smallest_normal), np.finfo(real).max
     loops.cast(
-        x, rows.d, constants, rows.a, rows.b, rows.precise, plan.rms, normal, largest,
+        x, rows.d, constants, constants != (), rows.a, rows.b, rows.precise, plan.rms, normal, largest,
         found.shift, found.D, found.S, counts,
     )  # fmt: skip
     found.overflow, found.subnormal, zeros, file_zeros = map(int, counts)
@@ -209,10 +209,11 @@ def _elements(
     rho, rho_low = rows.root(epsilon if meant is None else meant)
     error, total, square = rows.empty(), rows.empty(), rows.empty()
     nan, inf = rows.empty(np.int64), rows.empty(np.int64)
+    output_how = () if at.output is at.normalized else hows(at.output)
     steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, kernel.inverse == "div")
     loops.cores(
-        *steps, hows(at.normalized), hows(at.output), failed, largest, rows.a, rows.b, rows.precise, rho, rho_low,
-        fmt.precision == 53, error, total, square, nan, inf,
+        *steps, hows(at.normalized), output_how, failed, largest, rows.a, rows.b, rows.precise, rho, rho_low,
+        fmt.precision == 53, meant is None, error, total, square, nan, inf,
     )  # fmt: skip
     output_nan, output_inf, overflow = nan, inf, np.zeros(n, bool)
     if plan.weight is not None or plan.bias is not None:

@@ -145,10 +145,10 @@ def _centred(x, a, b, precise):
 
 
 @compiled
-def cast(x, d, how, a, b, precise, rms, smallest_normal, largest, shift, D, S, counts):
+def cast(x, d, how, changes, a, b, precise, rms, smallest_normal, largest, shift, D, S, counts):
     """Write mean(c) of what a cast adds to rows, mean((c - mean)^2), mean((c - mean) v); count elements.
 
-    counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file.
+    counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file. changes: the cast rounds.
     """
     zero, normal, most, nothing = splat(0.0), splat(smallest_normal), splat(largest), blank(splat(largest))
     inside = subnormal = zeros = file_zeros = 0
@@ -162,7 +162,11 @@ def cast(x, d, how, a, b, precise, rms, smallest_normal, largest, shift, D, S, c
             subnormal += count((nothing < size) & (size < normal))
             zeros += count(h == nothing)
             file_zeros += count(values == nothing)
-            total = total + (widened(h) - widened(values))
+            if changes:
+                total = total + (widened(h) - widened(values))
+        if not changes:
+            shift[r] = D[r] = S[r] = 0.0
+            continue
         shift[r] = 0.0 if rms else lane_total(total) / d
         mean, at, rest, squares, products = splat(shift[r]), splat(a[r]), splat(b[r]), zero, zero
         for i in range(0, d, LANES):
@@ -239,9 +243,9 @@ def _normalized(values, middle, inverse, divides, cast_how, carrier, diff_how, n
 @compiled
 def cores(
     x, d, cast_how, mean, diff_how, inverse, divides, normalized_how, output_how,
-    failed, largest, a, b, precise, rho, rho_low, low, error, total, square, nan, inf,
+    failed, largest, a, b, precise, rho, rho_low, low, moments, error, total, square, nan, inf,
 ):  # fmt: skip
-    """Write the RMS of core - v rho, sum and sum of squares of the core; of rows that failed count NaN and Inf."""
+    """Write the RMS of core - v rho, with `moments` sum and square of the core; of rows that failed its NaN and Inf."""
     carrier, zero, split = splat(mean[0]), splat(0.0), splat(SPLIT)
     most = splat(largest)
     for r in range(len(x)):
@@ -253,8 +257,9 @@ def cores(
             n = _normalized(values, middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
             core = _kept(widened(rounded(n, output_how)), i, d)
             v, v_low = _centred(widened(values), at, rest, precise)
-            sums = sums + core
-            sums_of_squares = sums_of_squares + core * core
+            if moments:
+                sums = sums + core
+                sums_of_squares = sums_of_squares + core * core
             v = _kept(v, i, d)
             difference = core - v * exact
             if low:
