@@ -31,7 +31,10 @@ def plan(*kernels: str) -> Plan:
 
 def chosen(asked: str, elements: int, *, warm: bool, installed: bool = True, kernels: tuple[str, ...] = ("native",)):
     spec = mock.Mock() if installed else None
-    with mock.patch.object(choice, "find_spec", return_value=spec), mock.patch.object(choice, "is_warm", lambda: warm):
+    with (
+        mock.patch.object(choice, "find_spec", return_value=spec),
+        mock.patch.object(choice, "is_warm", return_value=warm),
+    ):
         return Chooser().choose(asked, plan(*kernels), elements)
 
 
@@ -64,7 +67,7 @@ def test_results_that_are_not_covered_do_not_count_and_are_named() -> None:
 
 def test_many_small_sites_are_many_elements() -> None:
     chooser, quarter = Chooser(), PAYS_WARM // 4
-    with mock.patch.object(choice, "is_warm", lambda: True), mock.patch.object(choice, "find_spec", mock.Mock()):
+    with mock.patch.object(choice, "is_warm", return_value=True), mock.patch.object(choice, "find_spec", mock.Mock()):
         assert [chooser.choose("auto", plan("native"), quarter).name for _ in range(5)] == ["numpy"] * 3 + ["numba"] * 2
 
 
