@@ -6,7 +6,7 @@ that it does not cover (`coverage.covers`) are analysed by the numpy engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ class _Rows:
     a: Array
     b: Array
     precise: bool
+    _roots: dict[float, tuple[Array, Array]] = field(default_factory=dict)
 
     def empty(self, dtype: Any = np.float64) -> Array:
         """Return room for a number a row."""
@@ -50,8 +51,10 @@ class _Rows:
 
     def root(self, epsilon: float) -> tuple[Array, Array]:
         """Return 1/sqrt(q + epsilon) as a sum of two float64."""
-        s = self.statistics
-        return inverse_root(s.variance, s.variance_low, s.unit, epsilon)
+        if epsilon not in self._roots:
+            s = self.statistics
+            self._roots[epsilon] = inverse_root(s.variance, s.variance_low, s.unit, epsilon)
+        return self._roots[epsilon]
 
 
 def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStatistics:
