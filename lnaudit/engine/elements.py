@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import Workspace, lane_sum
+from ..arithmetic import Workspace, lane_sum, rounded
 from ..formats import Format
 from ..kernels import Kernel
-from ..theory import largest_finite
 from . import interpreter
 from .reference import ExactCore
 from .rows import Plan
@@ -147,11 +146,14 @@ def _may_overflow(centered: interpreter.Centered, epsilon: float, fmt: Format, k
     if kernel.association not in ("div", "sub_mul", "scale_shift"):
         return True  # other orders multiply weight and 1/std first
     at = kernel.stages(fmt)
-    end = NEARLY * min(at.affine.max, at.output.max)
-    weight = largest_finite(plan.weight)
-    bias = largest_finite(plan.bias) if plan.bias is not None else 0.0
-    if max(weight, bias) > end:
-        return True  # a weight that is no longer finite spoils a core of zeros too
+    # weight, product and sum are rounded, each by a unit roundoff at most
+    margin = min(NEARLY, 1 - 4 * max(at.affine.unit_roundoff, at.output.unit_roundoff))
+    end = margin * min(at.affine.max, at.output.max)
+    weight, bias = (0.0 if p is None else float(np.abs(rounded(p, at.affine)).max()) for p in (plan.weight, plan.bias))
+    if plan.weight is None:
+        weight = 1.0
+    if not weight + bias <= end:
+        return True  # one that is no longer finite spoils a core of zeros too
     _, inverse = interpreter.inverse(centered.variance, (epsilon,), fmt, kernel)
     largest = interpreter.core_maximum(centered, inverse[0], fmt, kernel, plan.rms).astype(np.float64)
     return bool((np.isfinite(largest) & (largest * weight + bias > end)).any())

@@ -22,6 +22,7 @@ from .reference import inverse_root
 from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan
 
 Array = NDArray[Any]
+SMALLEST_SAFE = 2.0**-900  # above it a float64 has lost nothing to underflow
 
 
 @dataclass(kw_only=True)
@@ -250,10 +251,16 @@ def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool, presc
     """
     rho = inverse_roots(rows, (epsilon,), prescale)[0][0]
     dead = (rows.variance == 0) & (epsilon == 0)
-    tangential = np.where(dead, np.inf, np.ldexp(rho, -rows.unit))
+    tangential = np.ldexp(rho, -rows.unit)
+    if rows.scaled:
+        # in units of a row near an end of float64 the root may be subnormal or epsilon 0, in its own they are not
+        w = np.ldexp(rows.variance, 2 * rows.unit) + np.ldexp(epsilon, -2 * prescale)
+        tangential = np.where((w > SMALLEST_SAFE) & np.isfinite(w), 1.0 / np.sqrt(w), tangential)
+    tangential = np.where(dead, np.inf, tangential)
     share = 1.0 - np.minimum(rows.variance * rho * rho, 1.0)  # epsilon / (q + epsilon), when it is not small
     exact = np.ldexp(epsilon, -2 * (rows.unit + prescale)) * rho * rho
-    radial = np.where(dead, np.inf, tangential * np.where(np.isfinite(exact), exact, share))
+    radial = tangential * np.where(np.isfinite(exact), exact, share) if epsilon > 0 else np.zeros_like(rho)
+    radial = np.where(dead, np.inf, radial)
     free = features if rms else features - 1
     if free == 0:
         return np.zeros_like(radial), radial

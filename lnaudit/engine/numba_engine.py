@@ -181,7 +181,8 @@ def _kernel(
         of_h, rows.a, rows.b, rows.precise, low, terms, square_sum, D, S, A, M,
     )  # fmt: skip
     if not low:
-        S = ((A - rows.statistics.variance) - D) / 2
+        q = rows.statistics.variance
+        S = np.where(A > numpy_engine.FAR * q, S, ((A - q) - D) / 2)
     ends = cast.h_max.astype(carrier), cast.h_min.astype(carrier)
     centered = interpreter.from_sums(rows.d, *ends, total[:n], mean, square_sum[:n], fmt, kernel, plan.rms)
     run_at = partial(_elements, rows, centered, cast_how, diff_how, fmt, kernel, plan)

@@ -28,6 +28,7 @@ SUB_BLOCK = 1 << 19
 TURNED_AT_ONCE = 8  # rows that are turned together: more of them evict each other from the first-level cache
 NARROW_ROWS = 16  # fewer rows side by side waste the vector unit; from this width on a row is long enough by itself
 LONG_ROW = 16_384
+FAR = 2.0**20  # times q: where a mean square so much larger than that of the row leaves too few digits for the rest
 STATISTICS = ("total", "mean", "diff", "square", "square_sum", "raw_variance", "variance")
 
 
@@ -192,4 +193,7 @@ def _moments(
     else:
         # from A = q + 2 S + D, to 1e-16 of the largest of them: far below what these formats resolve
         S = ((A - reference.variance) - D) / 2
+        far = A > FAR * reference.variance
+        if far.any():
+            S[far] = lane_sum(np.ascontiguousarray(v[:, far] * reference.v[:, far])) / d
     return D, S, A, v_mean

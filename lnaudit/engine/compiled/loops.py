@@ -224,7 +224,7 @@ def squares(
             deviation = wide - v
             if low:
                 deviation = deviation - _kept(v_low, i, d)
-                S_lanes = S_lanes + deviation * v
+            S_lanes = S_lanes + deviation * v
             D_lanes = D_lanes + deviation * deviation
         D[r], S[r] = lane_total(D_lanes) / d, lane_total(S_lanes) / d
         A[r], M[r] = lane_total(A_lanes) / d, lane_total(M_lanes) / d
