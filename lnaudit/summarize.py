@@ -82,18 +82,18 @@ class Summarizer:
             waiting.append(statistics)
             amount += len(statistics.input.index)
             if amount >= FOLD_ROWS:
-                total.merge(_folded(waiting, plan))
+                total.merge(_folded(waiting, plan, chosen.name))
                 waiting, amount = [], 0
             if progress is not None:
                 progress(done)
         if waiting:
-            total.merge(_folded(waiting, plan))
+            total.merge(_folded(waiting, plan, chosen.name))
         return total
 
 
-def _folded(statistics: list[RowStatistics], plan: Plan) -> Summary:
+def _folded(statistics: list[RowStatistics], plan: Plan, engine: str) -> Summary:
     with quiet():
-        return fold(join(statistics), plan)
+        return fold(join(statistics), plan, engine)
 
 
 def _cores() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from ..theory import largest_finite
 from .codes import CODES, DEVIATIONS, OPERATIONS, Before, Judged, code_numbers, first_bad_operation, worst_of_code
 from .model import ResultSummary
 
+if TYPE_CHECKING:
+    from ..engine.numba_epsilon import Verdict
+
 Array = NDArray[Any]
 NEARLY = 0.99  # of the range: what stays below cannot pass it by rounding
 HALF_RANGE = 0.5  # a row that comes so far is worth a word (design 7: LN106)
@@ -24,12 +27,16 @@ HALF_RANGE = 0.5  # a row that comes so far is worth a word (design 7: LN106)
 
 @dataclass(kw_only=True)
 class Peaks:
-    """Largest magnitude of each stage in each row as a share of its dtype's range; rows in which one is large."""
+    """What every point asks of the rows again.
 
-    shares: dict[str, Array]
+    large: rows in which a stage comes far in its dtype's range; shares: by stage, of these rows, the largest magnitude
+    as a share of the range. reach: largest finite weight times the loss scale.
+    """
+
     large: Array
-    any_large: bool
+    shares: dict[str, Array]
     smallest_variance: float
+    reach: float
 
 
 def fold_statistics(
@@ -71,8 +78,13 @@ def fold_statistics(
         variance_negative_rows=int((stats.raw_variance < 0).sum()),
     )
     smallest = float(np.ldexp(rows.variance, 2 * rows.unit).min())
-    large = largest > HALF_RANGE
-    return Peaks(shares=shares, large=large, any_large=bool(large.any()), smallest_variance=smallest)
+    large = np.flatnonzero(largest > HALF_RANGE)
+    return Peaks(
+        large=large,
+        shares={stage: share[large] for stage, share in shares.items()} if len(large) else {},
+        smallest_variance=smallest,
+        reach=largest_finite(plan.weight) * plan.loss_scale,
+    )
 
 
 def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
@@ -80,9 +92,10 @@ def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: 
     at = kernel.stages(fmt)
     centred = "x" if plan.rms else "x-mean"
     held = {
-        "|x|": (np.maximum(np.abs(cast.h_max), np.abs(cast.h_min)), fmt),
         "the sum": (stats.total, at.sum),
         f"|{centred}|": (stats.diff, at.diff),
+        # of RMSNorm the same, for nothing is taken off, but held in the format that is cast to
+        "|x|": (np.maximum(np.abs(cast.h_max), np.abs(cast.h_min)), fmt),
         f"({centred})^2": (stats.square, at.square),
         "the sum of squares": (stats.square_sum, at.square_sum),
         "the variance": (stats.variance, at.variance),
@@ -98,16 +111,48 @@ def fold_judged(judged: Judged, before: Before, peaks: Peaks, fmt: Format, out: 
     if numbers is not None:
         healthy = cast.finite & ~judged.nonfinite
         _count_codes(judged, before, numbers, out)
-    if peaks.any_large:
-        low_headroom = peaks.large if numbers is None else peaks.large & (numbers == 0)
-        for stage, share in peaks.shares.items():
-            out.extremes.see(f"healthy peak: {stage}", share, rows.index, low_headroom)
+    if len(peaks.large):
+        _see_peaks(peaks, None if numbers is None else numbers == 0, rows, out)
     out.error.see(stats.error if healthy is None else stats.error[healthy])
     out.extremes.see("error", stats.error, rows.index, healthy)
     out.extremes.see("cast_error", cast.error, rows.index)
     out.counts["costly_cast_rows"] += int(np.count_nonzero(cast.error > judged.accepted))
-    _fold_gradient(judged, peaks.smallest_variance, fmt, out)
+    _fold_gradient(rows, judged.plan, peaks, fmt, out)
     return numbers
+
+
+def fold_verdict(
+    verdict: Verdict, rows: InputStatistics, plan: Plan, peaks: Peaks, fmt: Format, out: ResultSummary
+) -> None:
+    """Fold what the compiled loops found at a point, as `fold_judged` does with the rows themselves."""
+    out.moments += verdict.moments
+    if verdict.unusual:
+        out.counts["failing_rows"] += sum(verdict.codes)
+        for code, amount in zip(CODES[1:-1], verdict.codes[:-1], strict=True):
+            if amount:
+                out.primary[code] += amount
+        for code, amount in zip(DEVIATIONS, verdict.far, strict=True):
+            out.counts[f"{code} beyond"] += amount
+        out.counts.update(verdict.others)
+    if len(peaks.large):
+        _see_peaks(peaks, ~verdict.has_code(len(rows.index)) if verdict.unusual else None, rows, out)
+    if len(verdict.keys):
+        out.error._add(verdict.keys, verdict.amounts)
+        out.error.min, out.error.max = min(out.error.min, verdict.smallest), max(out.error.max, verdict.error[0])
+    for name, (value, row) in (("error", verdict.error), ("cast_error", verdict.cast_error)):
+        if row >= 0:
+            out.extremes._put(name, (value, row, 0.0))
+    out.counts["costly_cast_rows"] += verdict.costly_cast_rows
+    _fold_gradient(rows, plan, peaks, fmt, out)
+
+
+def _see_peaks(peaks: Peaks, sound: Array | None, rows: InputStatistics, out: ResultSummary) -> None:
+    """Note the peaks of rows without a code; sound: which these are, None where all are."""
+    index, where = rows.index[peaks.large], None if sound is None else sound[peaks.large]
+    if where is not None and where.all():
+        where = None
+    for stage, share in peaks.shares.items():
+        out.extremes.see(f"healthy peak: {stage}", share, index, where)
 
 
 def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSummary) -> None:
@@ -167,16 +212,14 @@ def _fold_rows_of_codes(judged: Judged, before: Before, numbers: Array, out: Res
             out.operations[(CODES[number], OPERATIONS[operation])] += amount
 
 
-def _fold_gradient(judged: Judged, smallest_variance: float, fmt: Format, out: ResultSummary) -> None:
+def _fold_gradient(rows: InputStatistics, plan: Plan, peaks: Peaks, fmt: Format, out: ResultSummary) -> None:
     """Count the rows in which an upstream gradient overflows."""
-    rows, plan = judged.rows, judged.plan
-    reach = largest_finite(plan.weight) * plan.loss_scale
     # no gain is larger than that of the smallest variance
-    smallest = smallest_variance + plan.effective(plan.epsilon)
-    if smallest > 0 and reach / math.sqrt(smallest) < NEARLY * fmt.max:
+    smallest = peaks.smallest_variance + plan.effective(plan.epsilon)
+    if smallest > 0 and peaks.reach / math.sqrt(smallest) < NEARLY * fmt.max:
         return
     gradient, _ = gains(rows, plan.epsilon, plan.features, plan.rms, plan.prescale)
-    overflows = gradient * reach > fmt.max
+    overflows = gradient * peaks.reach > fmt.max
     out.counts.update(
         gradient_overflow_rows=int(np.count_nonzero(~rows.constant & overflows)),
         gradient_overflow_constant_rows=int(np.count_nonzero(rows.constant & overflows)),

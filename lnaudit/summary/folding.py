@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,26 @@ from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Pla
 from ..formats import Format
 from ..kernels import Kernel
 from .codes import Before, Judged, before_epsilon, judge, row_limits
-from .fold_result import Peaks, fold_details, fold_judged, fold_statistics
+from .fold_result import Peaks, fold_details, fold_judged, fold_statistics, fold_verdict
 from .fold_rows import fold_drift, fold_gain, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
+
+if TYPE_CHECKING:
+    from ..engine.numba_epsilon import Emulation
 
 Array = NDArray[Any]
 SLICE = 2_048  # rows whose epsilon table is worked out at a time: temporaries stay in cache
 AT_ONCE = 8  # points
 
 
-def fold(statistics: RowStatistics, plan: Plan) -> Summary:
-    """Return the Summary of some rows."""
+def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summary:
+    """Return the Summary of some rows; engine: what works out many epsilons, "numpy" or "numba", bit by bit alike."""
     summary = Summary.empty(plan)
     rows = statistics.input
     fold_rows(rows, summary.input)
     fixed = summary.fixed
     if fixed is not None:
-        fold_rows(rows, fixed.input)
+        fixed.input.merge(summary.input)
     fold_gain(rows, plan, summary.input)
     fold_drift(rows, plan, summary.input)
     if not len(rows.index):
@@ -37,16 +40,50 @@ def fold(statistics: RowStatistics, plan: Plan) -> Summary:
     for i, ((fmt, kernel), stats) in enumerate(zip(plan.results, statistics.kernels, strict=True)):
         cast, result = statistics.casts[kernel.stages(fmt).T], summary.results[i]
         peaks = fold_statistics(rows, cast, stats, fmt, kernel, plan, result)
+        if fixed is not None:
+            fixed.results[i].merge(result)
         before = before_epsilon(rows, cast, stats)
         judged = judge(rows, cast, stats, fmt, kernel, plan)
         numbers = fold_judged(judged, before, peaks, fmt, result)
         fold_details(judged, before, numbers, fmt, result)
-        _fold_table(rows, cast, stats, fmt, kernel, plan, result)
-        if fixed is not None:
-            fold_statistics(rows, cast, stats, fmt, kernel, plan, fixed.results[i])
+        compiled = _compiled(rows, cast, stats, before, fmt, kernel, plan) if engine == "numba" else None
+        if compiled is None:
+            _fold_table(rows, cast, stats, fmt, kernel, plan, result)
+        elif plan.epsilons:
+            result.table = EpsilonTable(*compiled.deviations(row_limits(cast.error, fmt, plan)))
+        if compiled is not None and not stats.point_error.shape[1]:
+            verdicts = compiled.verdicts(plan.points, _affine(stats))
+            for point, verdict in zip(summary.points, verdicts, strict=True):
+                fold_verdict(verdict, rows, point.plan, peaks, fmt, point.results[i])
+            continue
         for start in range(0, len(summary.points), AT_ONCE):
             _fold_points(rows, cast, stats, before, peaks, i, start, summary.points[start : start + AT_ONCE])
     return summary
+
+
+def _compiled(
+    rows: InputStatistics,
+    cast: CastStatistics,
+    stats: KernelStatistics,
+    before: Before,
+    fmt: Format,
+    kernel: Kernel,
+    plan: Plan,
+) -> Emulation | None:
+    """Return an emulation as the compiled loops read it; None if they do not cover it or there is nothing to do."""
+    from ..engine import numba_epsilon
+
+    if not (plan.epsilons or plan.points) or not numba_epsilon.covers(rows, fmt, kernel, plan):
+        return None
+    return numba_epsilon.Emulation(rows, cast, stats, before.finite, fmt, kernel, plan)
+
+
+def _affine(stats: KernelStatistics) -> Array:
+    """Return which rows weight and bias take out of the range, shape (points, rows), or (1, rows) if all are alike."""
+    if stats.point_overflow.any():
+        return stats.point_overflow.T
+    # a point at which no row was run has none
+    return np.zeros((1, len(stats.D)), bool) if stats.point_overflow.shape[1] else stats.affine_overflow[None]
 
 
 def _fold_points(

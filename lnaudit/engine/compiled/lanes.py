@@ -217,6 +217,26 @@ def count(typingctx: Any, mask: Any) -> Any:
 
 
 @intrinsic
+def packed(typingctx: Any, mask: Any) -> Any:
+    """Return a mask as a number: bit l is lane l."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.zext(builder.bitcast(args[0], ir.IntType(LANES)), ir.IntType(64))
+
+    return signature(types.int64, mask), codegen
+
+
+@intrinsic
+def unpacked(typingctx: Any, bits: Any) -> Any:
+    """Return the mask of a number whose bit l is lane l."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.bitcast(builder.trunc(args[0], ir.IntType(LANES)), _vector(types.boolean))
+
+    return signature(MASK, types.int64), codegen
+
+
+@intrinsic
 def lanes_below(typingctx: Any, n: Any) -> Any:
     """Return a mask of the lanes whose number is less than n."""
 

@@ -1,0 +1,217 @@
+"""The compiled twin of `epsilon` and of the verdict at a point: many epsilons on rows whose statistics are known.
+
+The same numbers to the last bit, from loops over sixteen rows at a time. What they do not cover (`covers`) is left to
+`epsilon`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic.rounding import round_number
+from ..formats import Format, wider
+from ..kernels import Kernel, Stages
+from .compiled import judgements, responses
+from .compiled.lanes import LANES
+from .compiled.rounding import How, how
+from .epsilon import inverse_roots
+from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan
+
+Array = NDArray[Any]
+AT_ONCE = 1 << 16  # numbers in an array of rows and epsilons: it stays in cache
+LARGEST_EPSILON = 2.0**500  # above it the Newton step for the low part of 1/std would have to be scaled
+INVERSES = ("div", "recip_sqrt", "rsqrt")
+# JSON keys of counts, in the order of `judgements`
+COUNTED = ("nonfinite_rows", "zero_over_zero_rows", "collapsed_rows", "affine_overflow_rows")
+
+
+def covers(rows: InputStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> bool:
+    """Whether the loops run what follows the variance in a kernel.
+
+    Epsilon added inside the root, the mean taken off before the scaling, nothing flushed or scaled, all stages in one
+    carrier, 1/sqrt rounded once to less than float64.
+    """
+    at = kernel.stages(fmt)
+    stages = (at.T, at.diff, at.variance, at.plus_epsilon, at.rstd, at.normalized, at.output, _sum_format(at))
+    return (
+        kernel.epsilon_place == "inside"
+        and not kernel.shifts(plan.rms)
+        and not (kernel.inverse == "rsqrt" and wider(at.plus_epsilon, at.rstd).precision == 53)
+        and len({stage.carrier for stage in stages}) == 1
+        and not any(stage.flushes for stage in (*stages, at.epsilon))
+        and not rows.scaled
+        and not plan.prescale
+        and max(*plan.tried, *plan.points, 0.0) <= LARGEST_EPSILON
+    )
+
+
+def _sum_format(at: Stages) -> Format:
+    """Return the widest format that takes part in variance + epsilon."""
+    return wider(wider(at.variance, at.epsilon), at.plus_epsilon)
+
+
+def _how(carrier: str, *formats: Format) -> How:
+    """Return how numbers are rounded to one format after the other; in one carrier only one of them changes any."""
+    return next((constants for fmt in formats if (constants := how(fmt, carrier))), ())
+
+
+def _packed(mask: Array, size: int) -> Array:
+    """Return a mask whose last axis are rows in numbers of sixteen bits, zero beyond the end."""
+    whole = np.zeros((*mask.shape[:-1], size), bool)
+    whole[..., : mask.shape[-1]] = mask
+    return np.packbits(whole, axis=-1, bitorder="little").view(np.uint16)
+
+
+@dataclass(kw_only=True)
+class Verdict:
+    """What a point makes of the rows.
+
+    unusual: rows that are not plainly healthy. codes: rows by number of their primary code, from 1. far: rows of LN204
+    and of LN202 far beyond the limit. others: counts by JSON key, that need not be looked at where no row is unusual.
+    error, cast_error: largest E of a healthy row and largest G, and their rows, -1 without one. smallest, keys,
+    amounts: of the histogram of the healthy rows' errors. moments: sum of the core and of its squares. coded: rows of
+    any code, packed.
+    """
+
+    unusual: int
+    codes: list[int]
+    far: list[int]
+    others: dict[str, int]
+    costly_cast_rows: int
+    error: tuple[float, int]
+    cast_error: tuple[float, int]
+    smallest: float
+    keys: Array
+    amounts: Array
+    moments: Array
+    coded: Array
+
+    def has_code(self, rows: int) -> Array:
+        """Return which of so many rows have a code."""
+        return np.unpackbits(self.coded.view(np.uint8), count=rows, bitorder="little").view(bool)
+
+
+def _hows(at: Stages, inverse: str, rms: bool) -> tuple[Any, ...]:
+    """Return what `responses.respond` is told of a kernel; what does not apply is left empty, to compile less often."""
+    carrier, once = at.variance.carrier, wider(at.plus_epsilon, at.rstd)
+    normalizing = wider(wider(at.T if rms else at.diff, at.rstd), at.normalized)
+    return (
+        (0,) * INVERSES.index(inverse),
+        _how(carrier, _sum_format(at), at.plus_epsilon),
+        how(once, "float64") if inverse == "rsqrt" else (),
+        _how(carrier, once, at.rstd) if inverse != "rsqrt" else (),
+        how(at.rstd, carrier) if inverse != "div" else (),
+        _how(carrier, normalizing, at.normalized, at.output),
+    )
+
+
+class Emulation:
+    """The rows of one emulation, as the loops read them; known: rows whose statistics are all finite."""
+
+    def __init__(
+        self,
+        rows: InputStatistics,
+        cast: CastStatistics,
+        stats: KernelStatistics,
+        known: Array,
+        fmt: Format,
+        kernel: Kernel,
+        plan: Plan,
+    ) -> None:
+        self._rows, self._plan = rows, plan
+        self._n = len(rows.index)
+        self._size = -(-self._n // LANES) * LANES
+        self._low = fmt.precision == 53
+        self._accepted = plan.limit_of(fmt)
+        at = kernel.stages(fmt)
+        self._holds, self._carrier = at.epsilon, at.variance.carrier
+        self._variance, self._diff = (self._padded(part, self._carrier) for part in (stats.variance, stats.diff))
+        self._how = _hows(at, kernel.inverse, plan.rms)
+        self._changed = bool(cast.D.any())
+        w = np.maximum(rows.variance + 2 * cast.S + cast.D, 0.0)
+        columns = (rows.variance, rows.variance_low, stats.S, stats.D, stats.A, stats.v_mean, cast.S, cast.D, w)
+        self._table = self._padded(np.stack(columns))
+        emptied = ~(stats.A >= rows.variance / 4) | (stats.A == 0)
+        masks = (~rows.constant, known, stats.variance < 0, emptied, cast.finite, cast.constant, cast.D == 0)
+        self._masks = _packed(np.stack((np.ones(self._n, bool), *masks)), self._size)
+        self._bins = np.zeros(judgements.BINS, np.int32)
+
+    def _padded(self, values: Array, dtype: Any = np.float64) -> Array:
+        padded = np.zeros((*values.shape[:-1], self._size), dtype)
+        padded[..., : self._n] = values
+        return padded
+
+    def _groups(self, epsilons: tuple[float, ...]) -> Iterator[slice]:
+        """Yield which epsilons are run at a time."""
+        step = max(1, AT_ONCE // self._size)
+        for start in range(0, len(epsilons), step):
+            yield slice(start, start + step)
+
+    def _respond(self, epsilons: tuple[float, ...]) -> tuple[Array, Array, Array, Array, Array]:
+        held = np.array([round_number(epsilon, self._holds) for epsilon in epsilons]).astype(self._carrier)
+        found: tuple[Array, Array, Array, Array, Array] = responses.respond(
+            self._variance, self._diff, held, *self._how, self._low
+        )
+        return found
+
+    def deviations(self, limits: Array) -> tuple[Array, Array, Array, Array]:
+        """Return what each epsilon that the plan tries does to rows with finite cast, against the model's.
+
+        Rows that fail, rows that are not finite, the largest F (-1 without one) and its row.
+        """
+        rho, rho_low = inverse_roots(self._rows, (self._plan.model_epsilon,), 0)
+        given = [self._padded(part) for part in (limits, rho[0], np.broadcast_to(rho_low, rho.shape)[0])]
+        parts = []
+        for some in self._groups(self._plan.tried):
+            scale, scale_low, nonfinite, _, _ = self._respond(self._plan.tried[some])
+            parts.append(responses.deviations(self._table, self._masks, *given, self._low, scale, scale_low, nonfinite))
+        failing, bad, worst, at = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return failing, bad, worst, np.where(at >= 0, self._rows.index[at], -1)
+
+    def verdicts(self, epsilons: tuple[float, ...], affine: Array) -> Iterator[Verdict]:
+        """Yield what each epsilon makes of the rows, were it the model's.
+
+        affine: rows whose output is not finite though the core is, shape (epsilons or 1, rows).
+        """
+        packed = np.broadcast_to(_packed(affine, self._size), (len(epsilons), self._size // LANES))
+        for some in self._groups(epsilons):
+            yield from self._judged(epsilons[some], np.ascontiguousarray(packed[some]))
+
+    def _judged(self, epsilons: tuple[float, ...], affine: Array) -> Iterator[Verdict]:
+        table, masks, held = self._table, self._masks, np.array(epsilons)
+        scale, scale_low, nonfinite, zero, nothing = self._respond(epsilons)
+        error, cost, total, square, *dearest = judgements.point_errors(
+            table, masks, held, float(self._plan.features), self._low, self._changed, scale, scale_low, nonfinite
+        )
+        *largest, smallest, filled, keys, amounts = judgements.tally(error, masks, nonfinite, self._bins)
+        coded, counts = judgements.count_codes(
+            table, masks, held, self._accepted, scale, nonfinite, zero, nothing, affine, error, cost
+        )
+        moments = np.stack([part[:, : self._n].sum(axis=1) for part in (total, square)], axis=1)
+        columns = (counts, filled, smallest)
+        worst, costs = self._with_rows(*largest), self._with_rows(*dearest)
+        for k, (counted, n, least) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            yield Verdict(
+                unusual=counted[0],
+                codes=counted[1 : judgements.CODES],
+                far=counted[judgements.FAR : judgements.FAR + 2],
+                others=dict(zip(COUNTED, counted[judgements.NONFINITE : judgements.COSTLY], strict=True)),
+                costly_cast_rows=counted[judgements.COSTLY],
+                error=worst[k],
+                cast_error=costs[k],
+                smallest=least,
+                keys=keys[k, :n],
+                amounts=amounts[k, :n],
+                moments=moments[k],
+                coded=coded[k],
+            )
+
+    def _with_rows(self, largest: Array, at: Array) -> list[tuple[float, int]]:
+        """Return each number with the index of its row, -1 where there is none."""
+        rows = np.where(at >= 0, self._rows.index[at], -1)
+        return list(zip(largest.tolist(), rows.tolist(), strict=True))
