@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import os
+import signal
 import sys
+import threading
 from typing import Any, NoReturn
 
 USAGE, INTERNAL_ERROR, INTERRUPTED = 2, 3, 130
+TERMINATED = 128 + signal.SIGTERM
+GRACE = 0.5  # seconds
+SHOW_CURSOR = "\x1b[?25h"  # a progress bar may have hidden it
+_signals: list[int] = []
+_leaving = threading.Lock()
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     _mend_streams()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     try:
         from .cli.app import app
 
@@ -24,6 +34,8 @@ def main() -> None:
     except KeyboardInterrupt:
         _interrupted()
     except Exception as error:
+        if _signals:  # what an interrupt in the middle of a compilation turns into
+            _interrupted()
         if hasattr(error, "format_message"):
             _usage(error)
         if {"-v", "--verbose"} & set(sys.argv):
@@ -36,10 +48,27 @@ def main() -> None:
         sys.exit(INTERNAL_ERROR)
 
 
+def _stop(number: int, frame: object) -> None:
+    """Clean up and leave when the process is asked to; what swallows the exception has a little time only."""
+    _signals.append(number)
+    sys.unraisablehook = lambda _: None
+    last = threading.Timer(GRACE, _interrupted)
+    last.daemon = True
+    last.start()
+    raise KeyboardInterrupt
+
+
 def _interrupted() -> NoReturn:
-    sys.stderr.write("lnaudit: interrupted\n")
-    _answer_in_json("interrupted", "")
-    sys.exit(INTERRUPTED)
+    """Leave at once: threads may be in the middle of a block, and whoever wrote a file has removed it by now."""
+    if not _leaving.acquire(blocking=False):
+        threading.Event().wait()
+    what, code = ("terminated", TERMINATED) if signal.SIGTERM in _signals else ("interrupted", INTERRUPTED)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}lnaudit: {what}\n")
+        sys.stderr.flush()
+        _answer_in_json(what, "")
+        sys.stdout.flush()
+    os._exit(code)
 
 
 def _usage(error: Any) -> NoReturn:

@@ -110,18 +110,18 @@ def _analysed(
         for first_row, block in blocks:
             yield block.size, _work(analyse, block, first_row, plan)
         return
-    with ThreadPoolExecutor(jobs) as pool:
-        pending: deque[tuple[int, Future[RowStatistics]]] = deque()
-        try:
-            for first_row, block in blocks:
-                pending.append((block.size, pool.submit(_work, analyse, block, first_row, plan)))
-                del block
-                while len(pending) > jobs:
-                    size, future = pending.popleft()
-                    yield size, future.result()
-            while pending:
+    pool = ThreadPoolExecutor(jobs)
+    pending: deque[tuple[int, Future[RowStatistics]]] = deque()
+    try:
+        for first_row, block in blocks:
+            pending.append((block.size, pool.submit(_work, analyse, block, first_row, plan)))
+            del block
+            while len(pending) > jobs:
                 size, future = pending.popleft()
                 yield size, future.result()
-        finally:
-            for _, future in pending:
-                future.cancel()
+        while pending:
+            size, future = pending.popleft()
+            yield size, future.result()
+    finally:
+        # an interrupt does not wait for the blocks that are being worked on
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -259,7 +259,7 @@ def test_points_of_a_narrow_range_stay_apart():
         ("1e-5...1e-3", None, "two dots, as in 1e-12..1e-2"),
         ("1_0", None, "'1_0' is not one number"),
         ("1e-5", "4", "--points: there is no range"),
-        ("1e-5..1e-2", "1", "is not a number of points from 2 to 1024"),
+        ("1e-5..1e-2", "1", "is not a number from 2 to 1024"),
         (",", None, "names no epsilon"),
     ],
 )

@@ -44,7 +44,18 @@ Ftz = Annotated[
     ),
 ]
 OutputFormat = Annotated[str, typer.Option(metavar="NAME", help="table or json, on stdout.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="auto, numpy, or numba (extra fast), which compiles its loops: the results are the same to the last bit.",
+    ),
+]
+Jobs = Annotated[str, typer.Option(metavar="N", help="Threads, or auto: one a core. The results are the same.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Say which engine audits each file; show the traceback of an internal error."),
+]
 
 
 def _no_path(word: str) -> bool:

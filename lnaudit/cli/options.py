@@ -46,7 +46,7 @@ def epsilons(text: str | None, points: str | None = None) -> tuple[tuple[float, 
     for, in equal ratios. Of numbers within 1e-6 of each other the first counts.
     """
     default = text is None or text == "default"
-    wanted = None if points is None else _count(points)
+    wanted = None if points is None else whole(points, MOST_EPSILONS, "--points", "as in 64", least=2)
     found: list[float] = []
     ranges = 0
     for part in filter(None, map(str.strip, (DEFAULT_EPSILONS if default else str(text)).split(","))):
@@ -69,9 +69,10 @@ def epsilons(text: str | None, points: str | None = None) -> tuple[tuple[float, 
     return tuple(sorted(found)), default
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 2 <= int(text[:6]) <= MOST_EPSILONS and len(text) <= 6):
-        raise LnauditError(f"{text!r} is not a number of points from 2 to {MOST_EPSILONS}", "as in 64", "--points")
+def whole(text: str, most: int, option: str, example: str, least: int = 1) -> int:
+    """Return an integer from least to most."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and least <= int(text) <= most):
+        raise LnauditError(f"{text!r} is not a number from {least} to {most}", example, option)
     return int(text)
 
 

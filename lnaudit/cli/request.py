@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LnauditError
-from .options import axes, choice, number, split_list
+from .options import axes, choice, number, split_list, whole
 
 if TYPE_CHECKING:
     from ..formats import Format
     from ..kernels import Kernel
     from ..readers.sites import SiteOptions
 
+MOST_JOBS = 1024
 FLUSHED = ("none", "float32", "T", "all")
 
 
@@ -84,6 +85,25 @@ def runtime_notes(texts: list[str] | None) -> list[str]:
 def flushed(text: str) -> str:
     """Return the dtypes that the hardware flushes."""
     return choice(text, FLUSHED, "--ftz")
+
+
+def workforce(engine: str, jobs: str, verbose: bool) -> dict[str, Any]:
+    """Return the settings of a run that say how, not what: its report does not depend on them."""
+    from ..engine.choice import check_engine
+
+    return {
+        "engine": check_engine(engine),
+        "jobs": 0 if jobs == "auto" else whole(jobs, MOST_JOBS, "--jobs", "or auto"),
+        "tell": _tell if verbose else None,
+    }
+
+
+def _tell(message: str) -> None:
+    import typer
+
+    from ..readers.files import printable
+
+    typer.echo(f"lnaudit: {printable(message)}", err=True)
 
 
 def listed(texts: list[str] | None, option: str) -> list[str]:

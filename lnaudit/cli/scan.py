@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,9 +14,11 @@ from .arguments import (
     Axis,
     Bias,
     Dtype,
+    Engine,
     Field,
     Formats,
     Ftz,
+    Jobs,
     LossScale,
     Norm,
     OutputFormat,
@@ -26,7 +29,7 @@ from .arguments import (
     Weight,
 )
 from .options import choice, number
-from .request import SiteWords, flushed, named_formats, named_kernels, runtime_notes
+from .request import SiteWords, flushed, named_formats, named_kernels, runtime_notes, workforce
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -69,6 +72,8 @@ def scan(
     fail_on: Annotated[
         str, typer.Option(metavar="SEVERITY", help="Findings that make exit code 1: error, warning, note, never.")
     ] = "never",
+    engine: Engine = "auto",
+    jobs: Jobs = "auto",
     output_format: OutputFormat = "table",
     ascii: Annotated[bool, typer.Option("--ascii", help="Escape what is not ASCII in names.")] = False,
     verbose: Verbose = False,
@@ -99,6 +104,7 @@ def scan(
             stdin_name=stdin_name,
         )
         settings = _settings(format, kernel, runtime, ftz, tolerance, loss_scale, compare_eps, verify)
+        settings = replace(settings, **workforce(engine, jobs, verbose))
         settings.config.update(fail_on=fail_on, epsilon=words.options().epsilon, **words.config())
         found = _found(paths, words)
     except LnauditError as error:
@@ -147,7 +153,7 @@ def _audited(found: Found, settings: Settings) -> Report:
     from ..pipeline import run
     from .progress import progress_bar
 
-    with progress_bar() as (bar, advance):
+    with progress_bar(found.sizes()) as (bar, advance):
         report = run(bar.follow(found.open()), settings, progress=advance)
     report.notes.extend(found.notes)
     return report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,9 +14,11 @@ from .arguments import (
     Axis,
     Bias,
     Dtype,
+    Engine,
     Field,
     Formats,
     Ftz,
+    Jobs,
     LossScale,
     Norm,
     OutputFormat,
@@ -26,7 +29,7 @@ from .arguments import (
     Weight,
 )
 from .options import choice, epsilons, number
-from .request import SiteWords, flushed, listed, named_formats, named_kernels, runtime_notes
+from .request import SiteWords, flushed, listed, named_formats, named_kernels, runtime_notes, workforce
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -67,6 +70,8 @@ def sweep(
     ftz: Ftz = "none",
     tolerance: Tolerance = "0.02",
     loss_scale: LossScale = "1",
+    engine: Engine = "auto",
+    jobs: Jobs = "auto",
     output_format: OutputFormat = "table",
     ascii: Annotated[bool, typer.Option("--ascii", help="Curves and names in ASCII only.")] = False,
     verbose: Verbose = False,
@@ -90,6 +95,7 @@ def sweep(
         )
         swept, own = epsilons(",".join(eps) if eps else None, points)
         settings = _settings(format, kernel, runtime, ftz, tolerance, loss_scale)
+        settings = replace(settings, **workforce(engine, jobs, verbose))
         families = listed(family or ([] if paths else [DEFAULT_FAMILY]), "--family")
         settings.config.update(
             epsilons=list(swept),
@@ -98,13 +104,13 @@ def sweep(
             no_family=not (paths or family),
             **words.config(),
         )
-        sites, notes = _sites(paths or [], families, words)
+        sites, notes, sizes = _sites(paths or [], families, words)
     except LnauditError as error:
         output.refuse(error, "sweep", output_format)
     from ..pipeline import sweep as run
     from .progress import progress_bar
 
-    with progress_bar() as (bar, advance):
+    with progress_bar(sizes) as (bar, advance):
         report = run(bar.follow(sites), settings, swept, own=own, progress=advance)
     report.notes.extend((*runtime_notes(runtime), *notes))
     output.write(report, output_format, ascii)
@@ -136,8 +142,8 @@ def _settings(
 
 def _sites(
     paths: list[str], families: list[str], words: SiteWords
-) -> tuple[Iterator[Site | NotAudited], tuple[str, ...]]:
-    """Return the families and the dumps that are to be swept, and what there is to say about the dumps."""
+) -> tuple[Iterator[Site | NotAudited], tuple[str, ...], list[int]]:
+    """Return the families and the dumps that are to be swept, what there is to say about the dumps, their bytes."""
     from ..families import parse_family, site_of
     from ..readers.discover import find_sites
     from ..site import check_norm
@@ -156,4 +162,5 @@ def _sites(
         if found is not None:
             yield from found.open()
 
-    return sites(), () if found is None else found.notes
+    sizes = [0] * len(specs)
+    return (sites(), (), sizes) if found is None else (sites(), found.notes, sizes + found.sizes())

@@ -42,11 +42,22 @@ class Found:
         for item in self.items:
             yield item if isinstance(item, NotAudited) else self._open(item)
 
+    def sizes(self) -> list[int]:
+        """Return the bytes of each item's file, 0 where that is not known before it is read."""
+        return [0 if isinstance(item, NotAudited) or item.stdin else _size(item.path) for item in self.items]
+
     def _open(self, file: SiteFile) -> Site | NotAudited:
         try:
             return open_site(file, self.options)
         except LnauditError as error:
             return NotAudited(source=file.path, reason=error.reason)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def find_sites(paths: Sequence[str], options: SiteOptions) -> Found:

@@ -22,8 +22,12 @@ class _Cache(FunctionCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        with suppress(OSError):
+        try:
             super().save_overload(sig, data)
+        except Exception:  # an index that is damaged is begun anew
+            with suppress(Exception):
+                self.flush()
+                super().save_overload(sig, data)
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:
