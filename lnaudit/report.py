@@ -109,7 +109,8 @@ class Point:
     """The rows at one epsilon of a sweep, judged as a scan with that epsilon judges them.
 
     collapse_ratio: exact, of the median row that is not constant. error: of a row, as SweptResult.error_by says.
-    output_std: of all elements of the core together, n - 1 in the denominator. codes: what makes the verdict.
+    output_std: of all elements of the core together, n - 1 in the denominator; None where the sums of squares do not
+    tell, as of elements that are nearly alike. codes: what makes the verdict.
     """
 
     epsilon: float

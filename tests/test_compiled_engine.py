@@ -142,6 +142,14 @@ def test_files_of_every_dtype_and_layout_agree(dtype: Any) -> None:
     assert_engines_agree(np.repeat(x, 2, axis=1)[:, ::2], plan)
 
 
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_elements_whose_squares_underflow_beside_large_ones_agree(norm: str) -> None:
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((40, 37)) * 10.0 ** rng.uniform(-165, 0, (40, 37))
+    x[:, 0], x[::3, 1:] = 3.0, x[::3, 1:] * 1e-140
+    assert_engines_agree(x, plan_of(("float16", "float64"), ("native", "fused"), 37, norm=norm, points=(0.0, 1e-300)))
+
+
 def test_a_block_without_a_finite_row_agrees() -> None:
     x = np.full((20, 16), np.nan, np.float32)
     assert_engines_agree(x, plan_of(("float16", "float64"), ("native",), 16))

@@ -330,3 +330,30 @@ def test_many_kernels_stand_in_several_tables():
     assert "kernel 6: native:variance=one_pass,reduction=serial" in text
     assert all(len(line) <= 100 for line in text.splitlines())
     assert text.count("epsilon     ratio") > 1
+
+
+def stds(x: np.ndarray, fmt: str, epsilons: tuple[float, ...], below: int, **words: Any) -> list[float | None]:
+    site = Site(name="x", source="x", rows=ArrayRows(x), **words)
+    with mock.patch.object(sweeping, "BY_ELEMENTS_BELOW", below):
+        report = pipeline.sweep([site], run_settings((fmt,), ("native",)), epsilons)
+    return [point.output_std for point in report.sites[0].results[0].points]
+
+
+@pytest.mark.parametrize("below", [0, 1 << 20])
+def test_a_standard_deviation_that_the_sums_do_not_tell_is_not_told(below):
+    """RMSNorm of 1 + 1e-4 z puts out 1 + 1e-4 z: of 1 + 1e-9 z no sum of squares knows the 1e-9."""
+    z = np.random.default_rng(1).standard_normal((50, 64))
+    (known,) = stds(1 + 0.1 * z, "float64", (1e-12,), below, norm="rms")
+    exact = (1 + 0.1 * z) / np.sqrt(np.mean((1 + 0.1 * z) ** 2, axis=1, keepdims=True))
+    assert known == pytest.approx(float(np.std(exact, ddof=1)), rel=1e-6)
+    assert stds(1 + 1e-9 * z, "float64", (1e-12,), below, norm="rms") == [None]
+    assert stds(np.full((4, 8), 3.0), "float32", (1e-5,), below, norm="rms") == [None]
+    assert stds(np.full((4, 8), 3.0), "float32", (1e-5,), below) == [0.0]  # all of it is 0
+
+
+def test_a_closed_form_does_not_tell_what_rounding_of_the_output_hides():
+    """1 + 1e-3 z in float16 comes out in steps of 2^-10 or 2^-11: its standard deviation is theirs."""
+    z = np.random.default_rng(1).standard_normal((50, 64)).astype(np.float32)
+    assert stds(1 + 1e-3 * z, "float16", (1e-12,), 0, norm="rms") == [None]
+    (seen,) = stds(1 + 1e-3 * z, "float16", (1e-12,), 1 << 20, norm="rms")
+    assert seen == pytest.approx(1e-3, rel=0.2)

@@ -150,7 +150,7 @@ def _cast(rows: _Rows, fmt: Format, plan: Plan) -> CastStatistics:
     real, constants = x.dtype.type, how(fmt, x.dtype.name)
     normal, largest = real(fmt.smallest_normal), np.finfo(real).max
     loops.cast(
-        x, rows.d, constants, constants != (), rows.a, rows.b, rows.precise, plan.rms, normal, largest,
+        x, rows.d, constants, constants != (), rows.a, rows.b, plan.rms, found.finite, normal, largest,
         found.shift, found.D, found.S, counts,
     )  # fmt: skip
     found.overflow, found.subnormal, zeros, file_zeros = map(int, counts)
@@ -178,11 +178,14 @@ def _kernel(
     low = fmt.precision == 53
     loops.squares(
         x, rows.d, cast_how, mean, diff_how, hows(square), hows(at.square_sum), kernel.order_of_squares == "serial",
-        of_h, rows.a, rows.b, rows.precise, low, terms, square_sum, D, S, A, M,
+        of_h, rows.a, rows.b, low, bool(plan.points), terms, square_sum, D, S, A, M,
     )  # fmt: skip
     if not low:
         q = rows.statistics.variance
-        S = np.where(A > numpy_engine.FAR * q, S, ((A - q) - D) / 2)
+        S = ((A - q) - D) / 2
+        far = np.flatnonzero(A > numpy_engine.FAR * q)
+        if len(far):
+            loops.products(x, rows.d, far, cast_how, mean, diff_how, rows.a, rows.b, S)
     ends = cast.h_max.astype(carrier), cast.h_min.astype(carrier)
     centered = interpreter.from_sums(rows.d, *ends, total[:n], mean, square_sum[:n], fmt, kernel, plan.rms)
     run_at = partial(_elements, rows, centered, cast_how, diff_how, fmt, kernel, plan)
@@ -216,7 +219,7 @@ def _elements(
     output_how = () if at.output is at.normalized else hows(at.output)
     steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, kernel.inverse == "div")
     loops.cores(
-        *steps, hows(at.normalized), output_how, failed, largest, rows.a, rows.b, rows.precise, rho, rho_low,
+        *steps, hows(at.normalized), output_how, failed, largest, rows.a, rows.b, rho, rho_low,
         fmt.precision == 53, meant is None, error, total, square, nan, inf,
     )  # fmt: skip
     output_nan, output_inf, overflow = nan, inf, np.zeros(n, bool)

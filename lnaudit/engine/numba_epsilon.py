@@ -135,11 +135,12 @@ class Emulation:
         self._changed = bool(cast.D.any())
         w = np.maximum(rows.variance + 2 * cast.S + cast.D, 0.0)
         columns = (rows.variance, rows.variance_low, stats.S, stats.D, stats.A, stats.v_mean, cast.S, cast.D, w)
-        self._table = self._padded(np.stack(columns))
+        self._table = np.zeros((len(columns), self._size))
+        for row, column in zip(self._table, columns, strict=True):
+            row[: self._n] = column
         emptied = ~(stats.A >= rows.variance / 4) | (stats.A == 0)
         masks = (~rows.constant, known, stats.variance < 0, emptied, cast.finite, cast.constant, cast.D == 0)
         self._masks = _packed(np.stack((np.ones(self._n, bool), *masks)), self._size)
-        self._bins = np.zeros(judgements.BINS, np.int32)
 
     def _padded(self, values: Array, dtype: Any = np.float64) -> Array:
         padded = np.zeros((*values.shape[:-1], self._size), dtype)
@@ -188,7 +189,8 @@ class Emulation:
         error, cost, total, square, *dearest = judgements.point_errors(
             table, masks, held, float(self._plan.features), self._low, self._changed, scale, scale_low, nonfinite
         )
-        *largest, smallest, filled, keys, amounts = judgements.tally(error, masks, nonfinite, self._bins)
+        bins = np.zeros(judgements.BINS, np.int32)
+        *largest, smallest, filled, keys, amounts = judgements.tally(error, masks, nonfinite, bins)
         coded, counts = judgements.count_codes(
             table, masks, held, self._accepted, scale, nonfinite, zero, nothing, affine, error, cost
         )

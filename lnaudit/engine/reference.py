@@ -136,7 +136,8 @@ def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
     else:
         mean, mean_low = divide(*_tree_sum(x, np.zeros_like(x)), len(x))
         v, error = two_sum(x, -mean)
-        v, v_low = _renormalize(v, error - mean_low)
+        v, v_low = two_sum(v, -mean_low)
+        v_low += error
     square, square_low = two_product(v, v)
     square_low += 2.0 * v * v_low
     variance, variance_low = divide(*_tree_sum(square, square_low), len(x))

@@ -54,7 +54,10 @@ def fold_statistics(
     variance_error = np.abs(emulated - rows.variance) / np.where(rows.variance > 0, rows.variance, np.nan)
     out.variance_error.see(np.where(np.isfinite(stats.variance), variance_error, np.inf)[varying])
     shares = _shares(cast, stats, fmt, kernel, plan)
-    largest = np.max(list(shares.values()), axis=0)
+    largest = np.maximum.reduce(list(shares.values()))
+    if np.isnan(largest).any():
+        shares = {stage: np.where(np.isnan(share), np.inf, share) for stage, share in shares.items()}
+        largest = np.maximum.reduce(list(shares.values()))
     for name, values, where in (
         ("peak", largest, None),
         ("diff", stats.diff, np.isfinite(stats.diff)),
@@ -88,7 +91,7 @@ def fold_statistics(
 
 
 def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
-    """Return the shares by stage; NaN counts as Inf."""
+    """Return by stage the magnitudes as shares of the range of what holds them."""
     at = kernel.stages(fmt)
     centred = "x" if plan.rms else "x-mean"
     held = {
@@ -100,8 +103,7 @@ def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: 
         "the sum of squares": (stats.square_sum, at.square_sum),
         "the variance": (stats.variance, at.variance),
     }
-    shares = {stage: np.abs(values) / where.max for stage, (values, where) in held.items()}
-    return {stage: np.where(np.isnan(share), np.inf, share) for stage, share in shares.items()}
+    return {stage: np.abs(values) / where.max for stage, (values, where) in held.items()}
 
 
 def fold_judged(judged: Judged, before: Before, peaks: Peaks, fmt: Format, out: ResultSummary) -> Array | None:

@@ -69,10 +69,23 @@ def fold_drift(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
         drift = np.abs(normalized_scale(rows, plan.compare_epsilon) - scale)
         out.counts["mismatch_rows"] += int((varying & (drift > plan.tolerance)).sum())
         out.extremes.see("drift", drift, rows.index, varying)
-    q = _variance(rows)[varying]
-    meant = np.sqrt(collapse_ratio(q, plan.model_epsilon))
-    for i, epsilon in enumerate(plan.tried if len(q) else ()):
-        out.distortion[i] = float(np.abs(np.sqrt(collapse_ratio(q, plan.effective(epsilon))) - meant).max())
+    q = np.sort(_variance(rows)[varying])
+    if len(q):
+        tried = np.array([plan.effective(epsilon) for epsilon in plan.tried])
+        out.distortion[:] = _largest_drifts(q, tried, plan.model_epsilon)
+
+
+def _largest_drifts(q: Array, epsilons: Array, model_epsilon: float) -> Array:
+    """Return for each epsilon the largest |sqrt(q/(q+epsilon)) - sqrt(q/(q+model_epsilon))|; q: ascending.
+
+    The difference has one extreme in q, where its derivative is 0: at a^2 b^2/(a+b) with a and b the cube roots of the
+    epsilons. So the largest is that of the row below it or of the row above.
+    """
+    a, b = np.cbrt(epsilons), np.cbrt(model_epsilon)
+    above = np.searchsorted(q, (a * b) ** 2 / np.where(a + b > 0, a + b, 1.0))
+    beside = q[np.clip([above - 1, above], 0, len(q) - 1)]
+    drifts = np.abs(np.sqrt(collapse_ratio(beside, epsilons)) - np.sqrt(collapse_ratio(beside, model_epsilon)))
+    return np.asarray(drifts.max(axis=0))
 
 
 def _variance(rows: InputStatistics) -> Array:

@@ -180,6 +180,19 @@ def call_unary(builder: Any, name: str, x: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, function, f"{name}.v{LANES}f{bits}"), [x])
 
 
+@intrinsic
+def fused(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return x * y - z of float64, rounded once."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = _vector(types.float64)
+        function = ir.FunctionType(vector, [vector] * 3)
+        fma = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f64")
+        return builder.call(fma, [*args[:2], builder.fneg(args[2])])
+
+    return signature(FLOAT64, x, y, z), codegen
+
+
 def _unary(name: str, doc: str) -> Any:
     def function(typingctx: Any, x: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:

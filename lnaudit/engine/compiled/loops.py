@@ -2,7 +2,7 @@
 
 Rows have shape (n, padded): d elements, then zeros to a multiple of 16. Results are written to arrays of one element a
 row. The types of the rounding constants (`rounding.how`) pick the code; scalar stages in between are numpy's
-(`numba_engine`). A reference row is v = (x - a) - b, or, `precise`, the double-double x - (a + b).
+(`numba_engine`). A reference row is v = (x - a) - b, or, with a low part, the double-double x - (a + b).
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from .lanes import (
 from .rounding import rounded
 from .sums import (
     lane_total,
-    renormalized,
     serial_sums,
     tree_sum,
     tree_sum_of_pairs,
@@ -131,39 +130,32 @@ def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
 
 @inlined
 def _pair(x, a, b):
-    """Return x - (a + b) as a sum of two float64."""
+    """Return x - (a + b) as a sum of two float64, the first of which is (x - a) - b."""
     v, error = two_sum(x, splat(0.0) - a)
-    return renormalized(v, error - b)
-
-
-@inlined
-def _centred(x, a, b, precise):
-    """Return v of the reference, and its low part."""
-    if precise:
-        return _pair(x, a, b)
-    return (x - a) - b, blank(x)
+    v, rest = two_sum(v, splat(0.0) - b)
+    return v, error + rest
 
 
 @compiled
-def cast(x, d, how, changes, a, b, precise, rms, smallest_normal, largest, shift, D, S, counts):
+def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, shift, D, S, counts):
     """Write mean(c) of what a cast adds to rows, mean((c - mean)^2), mean((c - mean) v); count elements.
 
     counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file. changes: the cast rounds.
+    finite: rows that are so after the cast. What a cast adds is a number of the carrier: subtraction is exact.
     """
-    zero, normal, most, nothing = splat(0.0), splat(smallest_normal), splat(largest), blank(splat(largest))
-    inside = subnormal = zeros = file_zeros = 0
+    zero, normal, most = splat(0.0), splat(smallest_normal), splat(largest)
+    counts[:] = 0
     for r in range(len(x)):
-        row, total = x[r], zero
-        for i in range(0, x.shape[1], LANES):
+        row, total, least = x[r], zero, most
+        for i in range(0, d, LANES):
             values = load(row, i)
             h = rounded(values, how)
-            size = magnitude(h)
-            inside += count(size <= most)
-            subnormal += count((nothing < size) & (size < normal))
-            zeros += count(h == nothing)
-            file_zeros += count(values == nothing)
+            size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), most)
+            least = chosen(size < least, size, least)
             if changes:
-                total = total + (widened(h) - widened(values))
+                total = total + widened(h - values)
+        if not finite[r] or count((least < normal) | (least == blank(least))):
+            _count_unusual(row, d, how, normal, most, counts)
         if not changes:
             shift[r] = D[r] = S[r] = 0.0
             continue
@@ -171,14 +163,23 @@ def cast(x, d, how, changes, a, b, precise, rms, smallest_normal, largest, shift
         mean, at, rest, squares, products = splat(shift[r]), splat(a[r]), splat(b[r]), zero, zero
         for i in range(0, d, LANES):
             values = load(row, i)
-            c = _kept((widened(rounded(values, how)) - widened(values)) - mean, i, d)
-            v, _ = _centred(widened(values), at, rest, precise)
+            c = _kept(widened(rounded(values, how) - values) - mean, i, d)
             squares = squares + c * c
-            products = products + c * _kept(v, i, d)
+            products = products + c * _kept((widened(values) - at) - rest, i, d)
         D[r], S[r] = lane_total(squares) / d, lane_total(products) / d
-    pads = len(x) * (x.shape[1] - d)
-    counts[0] = x.size - inside
-    counts[1], counts[2], counts[3] = subnormal, zeros - pads, file_zeros - pads
+
+
+@inlined
+def _count_unusual(row, d, how, normal, most, counts):
+    nothing = blank(most)
+    for i in range(0, d, LANES):
+        values, inside = load(row, i), lanes_below(d - i)
+        h = rounded(values, how)
+        size = magnitude(h)
+        counts[0] += count(inside) - count(inside & (size <= most))
+        counts[1] += count(inside & (nothing < size) & (size < normal))
+        counts[2] += count(inside & (h == nothing))
+        counts[3] += count(inside & (values == nothing))
 
 
 @compiled
@@ -198,11 +199,12 @@ def totals(x, d, cast_how, sum_how, serial, terms, total):
 
 @compiled
 def squares(
-    x, d, cast_how, mean, diff_how, square_how, sum_how, serial, of_h, a, b, precise, low, terms, total, D, S, A, M
+    x, d, cast_how, mean, diff_how, square_how, sum_how, serial, of_h, a, b, low, means, terms, total, D, S, A, M
 ):
     """Write the sums of squares of v_hat = h - mean, or `of_h` those of h, and how v_hat compares with v.
 
-    D: mean((v_hat - v)^2), S: mean((v_hat - v) v), A: mean(v_hat^2), M: mean(v_hat). low: v has a low part that counts.
+    D: mean((v_hat - v)^2), A: mean(v_hat^2). low: v has a low part that counts, and S is wanted: mean((v_hat - v) v).
+    means: M is wanted: mean(v_hat).
     """
     padded = x.shape[1]
     carrier, zero = splat(terms[0]), splat(0.0)
@@ -218,13 +220,11 @@ def squares(
             store(terms, at + i, rounded(term * term, square_how))
             wide = widened(v_hat)
             A_lanes = A_lanes + wide * wide
-            M_lanes = M_lanes + wide
-            v, v_low = _centred(widened(values), center, rest, precise)
-            v = _kept(v, i, d)
-            deviation = wide - v
+            if means:
+                M_lanes = M_lanes + wide
+            v, deviation = _compared(widened(values), wide, center, rest, low, i, d)
             if low:
-                deviation = deviation - _kept(v_low, i, d)
-            S_lanes = S_lanes + deviation * v
+                S_lanes = S_lanes + deviation * v
             D_lanes = D_lanes + deviation * deviation
         D[r], S[r] = lane_total(D_lanes) / d, lane_total(S_lanes) / d
         A[r], M[r] = lane_total(A_lanes) / d, lane_total(M_lanes) / d
@@ -232,6 +232,31 @@ def squares(
             total[r] = tree_sum(terms, padded, sum_how)
         elif r % LANES == LANES - 1 or r == len(x) - 1:
             store(total, r - r % LANES, serial_sums(terms, padded, d, sum_how))
+
+
+@inlined
+def _compared(x, v_hat, a, b, low, i, d):
+    """Return v and v_hat - v, in which the low part of v counts or not."""
+    if low:
+        v, v_low = _pair(x, a, b)
+        v = _kept(v, i, d)
+        return v, (v_hat - v) - _kept(v_low, i, d)
+    v = _kept((x - a) - b, i, d)
+    return v, v_hat - v
+
+
+@compiled
+def products(x, d, rows, cast_how, mean, diff_how, a, b, S):
+    """Write mean((v_hat - v) v) of the rows whose numbers are given, where the low part of v does not count."""
+    carrier, zero = splat(mean[0]), splat(0.0)
+    for r in rows:
+        middle, center, rest, lanes = splat(mean[r]), splat(a[r]), splat(b[r]), zero
+        for i in range(0, d, LANES):
+            values = load(x[r], i)
+            v_hat = _kept(rounded(like(rounded(values, cast_how), carrier) - middle, diff_how), i, d)
+            v, deviation = _compared(widened(values), widened(v_hat), center, rest, False, i, d)
+            lanes = lanes + deviation * v
+        S[r] = lane_total(lanes) / d
 
 
 @inlined
@@ -243,7 +268,7 @@ def _normalized(values, middle, inverse, divides, cast_how, carrier, diff_how, n
 @compiled
 def cores(
     x, d, cast_how, mean, diff_how, inverse, divides, normalized_how, output_how,
-    failed, largest, a, b, precise, rho, rho_low, low, moments, error, total, square, nan, inf,
+    failed, largest, a, b, rho, rho_low, low, moments, error, total, square, nan, inf,
 ):  # fmt: skip
     """Write the RMS of core - v rho, with `moments` sum and square of the core; of rows that failed its NaN and Inf."""
     carrier, zero, split = splat(mean[0]), splat(0.0), splat(SPLIT)
@@ -256,15 +281,16 @@ def cores(
             values = load(row, i)
             n = _normalized(values, middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
             core = _kept(widened(rounded(n, output_how)), i, d)
-            v, v_low = _centred(widened(values), at, rest, precise)
             if moments:
                 sums = sums + core
                 sums_of_squares = sums_of_squares + core * core
-            v = _kept(v, i, d)
-            difference = core - v * exact
             if low:
-                _, product_low = two_product(v, exact, split)
-                difference = difference - ((product_low + _kept(v_low, i, d) * exact) + v * exact_low)
+                v, v_low = _pair(widened(values), at, rest)
+                v, v_low = _kept(v, i, d), _kept(v_low, i, d)
+                product, product_low = two_product(v, exact, split)
+                difference = (core - product) - ((product_low + v_low * exact) + v * exact_low)
+            else:
+                difference = core - _kept((widened(values) - at) - rest, i, d) * exact
             errors = errors + difference * difference
         error[r] = np.sqrt(lane_total(errors) / d)
         total[r], square[r] = lane_total(sums), lane_total(sums_of_squares)

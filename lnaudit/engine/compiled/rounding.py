@@ -13,8 +13,10 @@ from numba.extending import intrinsic
 from ...arithmetic import rounding
 from ...formats import FORMATS, Format
 from .lanes import LANES, call_unary, spread
+from .processor import HAS_HALF
 
 How = tuple[Any, ...]
+_SHORT = {16: ir.HalfType(), 32: ir.FloatType()}
 _EXPONENTS = {32: 0x7F800000, 64: 0x7FF0000000000000}
 
 
@@ -22,14 +24,16 @@ _EXPONENTS = {32: 0x7F800000, 64: 0x7FF0000000000000}
 def how(fmt: Format, carrier: str) -> How:
     """Return how numbers of a carrier are rounded to a format: as `arithmetic.rounding` does it, in constants.
 
-    () they are already; one number: float64 to float32 and back; three: by bits; five: by addition; six: by addition,
-    and beyond the last NaN.
+    () they are already; one number: by the processor, to the float of its size and back; three: by bits; five: by
+    addition; six: by addition, and beyond the last NaN.
     """
     itemsize = np.dtype(carrier).itemsize
     if fmt.precision == 53 or (itemsize == 4 and fmt.precision == 24):
         return ()
     if itemsize == 8 and fmt.precision == 24:
-        return (np.float32(0),)
+        return (np.int32(0),)
+    if itemsize == 4 and fmt is FORMATS["float16"] and HAS_HALF:
+        return (np.int16(0),)
     if itemsize == 4 and fmt.emin == FORMATS["float32"].emin:
         return rounding.bits_constants(fmt)
     constants = rounding.addition_constants(fmt, itemsize)
@@ -47,8 +51,8 @@ def rounded(typingctx: Any, x: Any, constants: Any) -> Any:
         if not constants:
             return number
         if len(constants) == 1:
-            single = ir.VectorType(ir.FloatType(), LANES)
-            return builder.fpext(builder.fptrunc(number, single), number.type)
+            short = ir.VectorType(_SHORT[constants.dtype.bitwidth], LANES)
+            return builder.fpext(builder.fptrunc(number, short), number.type)
         parts = [spread(builder, builder.extract_value(packed, i)) for i in range(len(constants))]
         if len(constants) == 3:
             return _by_bits(builder, number, integer, *parts)

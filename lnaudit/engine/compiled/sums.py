@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 from .compiling import inlined
-from .lanes import chosen, first, lanes_below, load, load_strided, rotated1, rotated2, rotated4, rotated8, store
+from .lanes import (
+    chosen,
+    count,
+    first,
+    fused,
+    lanes_below,
+    load,
+    load_strided,
+    magnitude,
+    rotated1,
+    rotated2,
+    rotated4,
+    rotated8,
+    splat,
+    store,
+)
+from .processor import HAS_FMA
 from .rounding import rounded
+
+INEXACT = 2.0**-900  # products below it may have an error that float64 cannot hold
 
 
 @inlined
@@ -52,8 +70,7 @@ def two_sum(a, b):
 
 
 @inlined
-def two_product(a, b, split):
-    """Return p and e with p = fl(a * b) and p + e = a * b exactly (Dekker 1971); split: 2^27 + 1."""
+def _product_by_parts(a, b, split):
     p = a * b
     ta = split * a
     tb = split * b
@@ -62,6 +79,19 @@ def two_product(a, b, split):
     al = a - ah
     bl = b - bh
     return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+@inlined
+def _product_at_once(a, b, split):
+    p = a * b
+    if count(magnitude(p) < splat(INEXACT)):
+        return _product_by_parts(a, b, split)
+    return p, fused(a, b, p)
+
+
+# p and e with p = fl(a * b) and, absent over- and underflow, p + e = a * b exactly (Dekker 1971); split: 2^27 + 1.
+# Where e is exact a fused multiply-add gives the same; where it may not be, only the same operations do
+two_product = _product_at_once if HAS_FMA else _product_by_parts
 
 
 @inlined
