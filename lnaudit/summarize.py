@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections import deque
@@ -33,6 +34,7 @@ _local = threading.local()
 
 
 Analyse = Callable[[Array, int, Plan, Workspace], RowStatistics]
+_Work = tuple[int, RowStatistics]  # elements of a block, and what was found about its rows
 
 
 def _analyse_with(engine: str) -> Analyse:
@@ -46,7 +48,7 @@ def _analyse_with(engine: str) -> Analyse:
     return numpy_engine.analyse
 
 
-def _work(analyse: Analyse, block: Array, first_row: int, plan: Plan) -> tuple[int, RowStatistics]:
+def _work(analyse: Analyse, plan: Plan, first_row: int, block: Array) -> _Work:
     """Analyse one block in this thread's own workspace; return its elements and the statistics of its rows."""
     workspace: Workspace | None = getattr(_local, "workspace", None)
     if workspace is None:
@@ -83,9 +85,8 @@ class Summarizer:
         pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
         analyse, total = _analyse_with(chosen.name), Summary.empty(plan)
         blocks = rows.blocks(min(BLOCK_BYTES // rows.dtype.itemsize, BLOCK_ROWS * rows.features))
-        works = (partial(_work, analyse, block, first_row, plan) for first_row, block in blocks)
-        groups = _grouped(_in_order(pool, works, jobs), progress)
-        folds = (partial(_folded, group, plan, chosen.name) for group in groups)
+        analysed = _analysed(pool, blocks, partial(_work, analyse, plan), jobs)
+        folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, progress))
         try:
             for summary in _in_order(pool, folds, jobs):
                 total.merge(summary)
@@ -93,6 +94,33 @@ class Summarizer:
             if pool is not None:  # an interrupt does not wait for what is being worked on
                 pool.shutdown(wait=False, cancel_futures=True)
         return total
+
+
+def _analysed(
+    pool: ThreadPoolExecutor | None, blocks: Iterator[tuple[int, Array]], work: Callable[[int, Array], _Work], jobs: int
+) -> Iterator[_Work]:
+    """Yield what becomes of the blocks, in their order; each thread of a pool reads the block that it works on."""
+    if pool is None:
+        yield from itertools.starmap(work, blocks)
+        return
+    turn, numbered = threading.Lock(), enumerate(blocks)
+
+    def take() -> tuple[int, _Work] | None:
+        with turn:
+            number, block = next(numbered, (0, None))
+        return None if block is None else (number, work(*block))
+
+    begun = deque(pool.submit(take) for _ in range(jobs + 1))
+    done: dict[int, _Work] = {}
+    wanted = 0
+    while begun:
+        found = begun.popleft().result()
+        if found is not None:
+            begun.append(pool.submit(take))
+            done[found[0]] = found[1]
+        while wanted in done:
+            yield done.pop(wanted)
+            wanted += 1
 
 
 def _in_order(pool: ThreadPoolExecutor | None, tasks: Iterator[Callable[[], T]], ahead: int) -> Iterator[T]:
@@ -103,7 +131,6 @@ def _in_order(pool: ThreadPoolExecutor | None, tasks: Iterator[Callable[[], T]],
     pending: deque[Future[T]] = deque()
     for task in tasks:
         pending.append(pool.submit(task))
-        del task  # and with it the block
         while len(pending) > ahead:
             yield pending.popleft().result()
     while pending:

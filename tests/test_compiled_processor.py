@@ -13,8 +13,8 @@ numba = pytest.importorskip("numba", reason="numba is not installed: pip install
 
 from lnaudit.engine.compiled import sums  # noqa: E402
 from lnaudit.engine.compiled.lanes import LANES, load, splat, store  # noqa: E402
-from lnaudit.engine.compiled.loops import SPLIT  # noqa: E402
 from lnaudit.engine.compiled.processor import HAS_FMA, HAS_HALF  # noqa: E402
+from lnaudit.engine.compiled.references import SPLIT  # noqa: E402
 from lnaudit.engine.compiled.rounding import rounded  # noqa: E402
 
 

@@ -19,7 +19,7 @@ from ..formats import Format
 from ..kernels import Kernel
 from . import elements, interpreter, numpy_engine
 from .cast import cast_of_ends
-from .compiled import loops
+from .compiled import loops, references
 from .compiled.lanes import LANES
 from .compiled.rounding import how
 from .coverage import covers
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 class _Rows:
     """Finite rows of a block: x of shape (n, padded), d elements each, and their reference v = (x - a) - b.
 
-    precise: v is the double-double x - (a + b). root: 1/sqrt(q + epsilon) of an epsilon, as a sum of two float64.
+    root: 1/sqrt(q + epsilon) of an epsilon, as a sum of two float64.
     """
 
     x: Array
@@ -42,7 +42,6 @@ class _Rows:
     statistics: InputStatistics
     a: Array
     b: Array
-    precise: bool
     _roots: dict[float, tuple[Array, Array]] = field(default_factory=dict)
 
     def empty(self, dtype: Any = np.float64) -> Array:
@@ -68,7 +67,7 @@ def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
     for number, (fmt, kernel) in enumerate(plan.results):
         T = kernel.stages(fmt).T
         if covered[number] and T not in casts:
-            casts[T] = _cast(rows, T, plan)
+            casts[T] = _cast(rows, T, plan, ws)
         kernels.append(_kernel(rows, casts[T], fmt, kernel, plan, ws) if covered[number] else None)
     if not all(covered):
         left = tuple(result for result, done in zip(plan.results, covered, strict=True) if not done)
@@ -85,31 +84,28 @@ def analyse(block: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
 
 def _rows(block: Array, first_row: int, plan: Plan, ws: Workspace) -> _Rows | None:
     """Return the rows that are finite and their reference; None if one is so large or small that it must be scaled."""
-    d = plan.features
+    d, precise = plan.features, plan.needs_double_double
     x = _padded(block)
     x_max, x_min, finite = np.empty(len(x)), np.empty(len(x)), np.empty(len(x), bool)
-    loops.ends(x, d, np.finfo(x.dtype).max, x_max, x_min, finite)
+    a, b, variance = np.zeros(len(x)), np.zeros(len(x)), np.zeros(len(x))
+    ends = (np.finfo(x.dtype).max, x_max, x_min, finite)
+    if precise:
+        references.ends(x, d, *ends)
+    else:
+        references.corrected_reference(x, d, plan.rms, *ends, a, b, variance)
     statistics = numpy_engine.input_statistics(x_max, x_min, finite, first_row, plan, lambda: x[~finite, :d].T)
     if not finite.all():
-        x = x[finite]
+        x, a, b, variance = x[finite], a[finite], b[finite], variance[finite]
     exponents = np.frexp(np.maximum(np.abs(statistics.x_max), np.abs(statistics.x_min)))[1]
     if (np.abs(exponents) > EXTREME_EXPONENT).any():
         return None
-    rows = _Rows(
-        x=x,
-        d=d,
-        statistics=statistics,
-        a=np.zeros(len(x)),
-        b=np.zeros(len(x)),
-        precise=plan.needs_double_double,
-    )
-    if rows.precise:
+    rows = _Rows(x=x, d=d, statistics=statistics, a=a, b=b)
+    statistics.variance = variance
+    if precise:
         _refer_precisely(rows, plan, ws)
-    else:
-        _refer(rows, plan)
-    # of a constant row nothing is left
-    np.copyto(rows.a, statistics.x_max, where=statistics.constant)
-    np.copyto(rows.b, 0.0, where=statistics.constant)
+    elif not plan.rms:
+        # of a constant row too: what is taken off is its mean
+        statistics.mean, statistics.mean_low = two_sum(a, b)
     return rows
 
 
@@ -124,26 +120,22 @@ def _padded(block: Array) -> Array:
     return x
 
 
-def _refer(rows: _Rows, plan: Plan) -> None:
-    s = rows.statistics
-    s.variance = rows.empty()
-    loops.corrected_reference(rows.x, rows.d, plan.rms, s.constant, rows.a, rows.b, s.variance)
-    s.mean, s.mean_low = two_sum(rows.a, rows.b)
-
-
 def _refer_precisely(rows: _Rows, plan: Plan, ws: Workspace) -> None:
     s, total, low = rows.statistics, rows.empty(), rows.empty()
     room = [ws.array(name, rows.x.shape[1:], "float64") for name in ("terms", "terms_low")]
     s.precise = True
     if not plan.rms:
-        loops.sums_of_pairs(rows.x, rows.d, total, low, *room)
+        references.sums_of_pairs(rows.x, rows.d, total, low, *room)
         rows.a, rows.b = divide(total, low, rows.d)
     s.mean, s.mean_low = rows.a.copy(), rows.b.copy()
-    loops.squares_of_pairs(rows.x, rows.d, s.constant, rows.a, rows.b, total, low, *room)
+    references.squares_of_pairs(rows.x, rows.d, s.constant, rows.a, rows.b, total, low, *room)
     s.variance, s.variance_low = divide(total, low, rows.d)
+    # of a constant row nothing is left
+    np.copyto(rows.a, s.x_max, where=s.constant)
+    np.copyto(rows.b, 0.0, where=s.constant)
 
 
-def _cast(rows: _Rows, fmt: Format, plan: Plan) -> CastStatistics:
+def _cast(rows: _Rows, fmt: Format, plan: Plan, ws: Workspace) -> CastStatistics:
     x, counts = rows.x, np.zeros(4, np.int64)
     found = cast_of_ends(rows.statistics, fmt, plan)
     found.shift, found.D, found.S = rows.empty(), rows.empty(), rows.empty()
@@ -151,7 +143,7 @@ def _cast(rows: _Rows, fmt: Format, plan: Plan) -> CastStatistics:
     normal, largest = real(fmt.smallest_normal), np.finfo(real).max
     loops.cast(
         x, rows.d, constants, constants != (), rows.a, rows.b, plan.rms, found.finite, normal, largest,
-        found.shift, found.D, found.S, counts,
+        ws.array("terms", x.shape[1:], x.dtype.name), found.shift, found.D, found.S, counts,
     )  # fmt: skip
     found.overflow, found.subnormal, zeros, file_zeros = map(int, counts)
     found.underflow = zeros - file_zeros

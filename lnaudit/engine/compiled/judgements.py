@@ -10,7 +10,7 @@ import numpy as np
 
 from .compiling import compiled, inlined
 from .lanes import LANES, chosen, count, load, magnitude, packed, root, splat, store, unpacked
-from .loops import SPLIT
+from .references import SPLIT
 from .responses import (
     ALL,
     CAST_D,

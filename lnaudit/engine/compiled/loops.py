@@ -1,8 +1,7 @@
-"""The loops over the elements of rows: reference, cast, sums, squares, core and output.
+"""The loops over the elements of rows for a kernel: cast, sums, squares, core and output.
 
-Rows have shape (n, padded): d elements, then zeros to a multiple of 16. Results are written to arrays of one element a
-row. The types of the rounding constants (`rounding.how`) pick the code; scalar stages in between are numpy's
-(`numba_engine`). A reference row is v = (x - a) - b, or, with a low part, the double-double x - (a + b).
+Rows, references and results are as in `references`. The types of the rounding constants (`rounding.how`) pick the code;
+scalar stages in between are numpy's (`numba_engine`).
 """
 
 from __future__ import annotations
@@ -15,133 +14,26 @@ from .lanes import (
     blank,
     chosen,
     count,
-    first,
     lanes_below,
     like,
     load,
     magnitude,
-    rotated1,
-    rotated2,
-    rotated4,
-    rotated8,
     splat,
     store,
     widened,
 )
+from .references import SPLIT, kept, pair
 from .rounding import rounded
-from .sums import (
-    lane_total,
-    serial_sums,
-    tree_sum,
-    tree_sum_of_pairs,
-    two_product,
-    two_sum,
-)
-
-SPLIT = 134217729.0  # 2^27 + 1
-
-
-@inlined
-def _kept(x, i, d):
-    """Return a vector with zeros in the lanes beyond the end of the row."""
-    return x if i + LANES <= d else chosen(lanes_below(d - i), x, blank(x))
+from .sums import lane_total, serial_sums, tree_sum, two_product
 
 
 @compiled
-def ends(x, d, largest, x_max, x_min, finite):
-    """Write the extremes of rows, and whether all elements are finite."""
-    for r in range(len(x)):
-        row = x[r]
-        beyond = splat(row[0])
-        top = bottom = beyond
-        inside = magnitude(beyond) <= splat(largest)
-        for i in range(0, d, LANES):
-            values = load(row, i)
-            if i + LANES > d:
-                values = chosen(lanes_below(d - i), values, beyond)
-            top = _greater(top, values)
-            bottom = chosen(values < bottom, values, bottom)
-            inside = inside & (magnitude(values) <= splat(largest))
-        finite[r] = count(inside) == LANES
-        x_max[r], x_min[r] = _greatest(top), -_greatest(blank(bottom) - bottom)
-
-
-@inlined
-def _greater(x, y):
-    return chosen(x < y, y, x)
-
-
-@inlined
-def _greatest(x):
-    x = _greater(x, rotated8(x))
-    x = _greater(x, rotated4(x))
-    x = _greater(x, rotated2(x))
-    return first(widened(_greater(x, rotated1(x))))
-
-
-@compiled
-def corrected_reference(x, d, rms, constant, a, b, variance):
-    """Centre rows in two passes and write what is taken off, and the variance (Chan, Golub, LeVeque 1983)."""
-    zero = splat(0.0)
-    for r in range(len(x)):
-        row = x[r]
-        a[r] = b[r] = variance[r] = 0.0
-        if not rms:
-            total = zero
-            for i in range(0, d, LANES):
-                total = total + widened(load(row, i))
-            a[r] = lane_total(total) / d
-            total, mean = zero, splat(a[r])
-            for i in range(0, d, LANES):
-                total = total + _kept(widened(load(row, i)) - mean, i, d)
-            b[r] = lane_total(total) / d
-        if not constant[r]:
-            total, mean, rest = zero, splat(a[r]), splat(b[r])
-            for i in range(0, d, LANES):
-                v = _kept((widened(load(row, i)) - mean) - rest, i, d)
-                total = total + v * v
-            variance[r] = lane_total(total) / d
-
-
-@compiled
-def sums_of_pairs(x, d, high, low, terms, terms_low):
-    """Write the sums of rows in double-double; terms, terms_low: room for a row."""
-    for r in range(len(x)):
-        for i in range(0, d, LANES):
-            store(terms, i, widened(load(x[r], i)))
-            store(terms_low, i, splat(0.0))
-        high[r], low[r] = tree_sum_of_pairs(terms, terms_low, d)
-
-
-@compiled
-def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
-    """Write the sums of the squares of v in double-double."""
-    split = splat(SPLIT)
-    for r in range(len(x)):
-        high[r] = low[r] = 0.0
-        if not constant[r]:
-            for i in range(0, d, LANES):
-                v, v_low = _pair(widened(load(x[r], i)), splat(a[r]), splat(b[r]))
-                square, square_low = two_product(v, v, split)
-                store(terms, i, square)
-                store(terms_low, i, square_low + splat(2.0) * v * v_low)
-            high[r], low[r] = tree_sum_of_pairs(terms, terms_low, d)
-
-
-@inlined
-def _pair(x, a, b):
-    """Return x - (a + b) as a sum of two float64, the first of which is (x - a) - b."""
-    v, error = two_sum(x, splat(0.0) - a)
-    v, rest = two_sum(v, splat(0.0) - b)
-    return v, error + rest
-
-
-@compiled
-def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, shift, D, S, counts):
+def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, terms, shift, D, S, counts):
     """Write mean(c) of what a cast adds to rows, mean((c - mean)^2), mean((c - mean) v); count elements.
 
     counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file. changes: the cast rounds.
-    finite: rows that are so after the cast. What a cast adds is a number of the carrier: subtraction is exact.
+    finite: rows that are so after the cast. What a cast adds is a number of the carrier: subtraction is exact. terms:
+    room for a row.
     """
     zero, normal, most = splat(0.0), splat(smallest_normal), splat(largest)
     counts[:] = 0
@@ -153,6 +45,7 @@ def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, shift,
             size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), most)
             least = chosen(size < least, size, least)
             if changes:
+                store(terms, i, h - values)
                 total = total + widened(h - values)
         if not finite[r] or count((least < normal) | (least == blank(least))):
             _count_unusual(row, d, how, normal, most, counts)
@@ -162,10 +55,9 @@ def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, shift,
         shift[r] = 0.0 if rms else lane_total(total) / d
         mean, at, rest, squares, products = splat(shift[r]), splat(a[r]), splat(b[r]), zero, zero
         for i in range(0, d, LANES):
-            values = load(row, i)
-            c = _kept(widened(rounded(values, how) - values) - mean, i, d)
+            c = kept(widened(load(terms, i)) - mean, i, d)
             squares = squares + c * c
-            products = products + c * _kept((widened(values) - at) - rest, i, d)
+            products = products + c * kept((widened(load(row, i)) - at) - rest, i, d)
         D[r], S[r] = lane_total(squares) / d, lane_total(products) / d
 
 
@@ -215,7 +107,7 @@ def squares(
         for i in range(0, d, LANES):
             values = load(row, i)
             h = like(rounded(values, cast_how), carrier)
-            v_hat = _kept(rounded(h - middle, diff_how), i, d)
+            v_hat = kept(rounded(h - middle, diff_how), i, d)
             term = h if of_h else v_hat
             store(terms, at + i, rounded(term * term, square_how))
             wide = widened(v_hat)
@@ -238,10 +130,10 @@ def squares(
 def _compared(x, v_hat, a, b, low, i, d):
     """Return v and v_hat - v, in which the low part of v counts or not."""
     if low:
-        v, v_low = _pair(x, a, b)
-        v = _kept(v, i, d)
-        return v, (v_hat - v) - _kept(v_low, i, d)
-    v = _kept((x - a) - b, i, d)
+        v, v_low = pair(x, a, b)
+        v = kept(v, i, d)
+        return v, (v_hat - v) - kept(v_low, i, d)
+    v = kept((x - a) - b, i, d)
     return v, v_hat - v
 
 
@@ -253,7 +145,7 @@ def products(x, d, rows, cast_how, mean, diff_how, a, b, S):
         middle, center, rest, lanes = splat(mean[r]), splat(a[r]), splat(b[r]), zero
         for i in range(0, d, LANES):
             values = load(x[r], i)
-            v_hat = _kept(rounded(like(rounded(values, cast_how), carrier) - middle, diff_how), i, d)
+            v_hat = kept(rounded(like(rounded(values, cast_how), carrier) - middle, diff_how), i, d)
             v, deviation = _compared(widened(values), widened(v_hat), center, rest, False, i, d)
             lanes = lanes + deviation * v
         S[r] = lane_total(lanes) / d
@@ -280,17 +172,17 @@ def cores(
         for i in range(0, d, LANES):
             values = load(row, i)
             n = _normalized(values, middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
-            core = _kept(widened(rounded(n, output_how)), i, d)
+            core = kept(widened(rounded(n, output_how)), i, d)
             if moments:
                 sums = sums + core
                 sums_of_squares = sums_of_squares + core * core
             if low:
-                v, v_low = _pair(widened(values), at, rest)
-                v, v_low = _kept(v, i, d), _kept(v_low, i, d)
+                v, v_low = pair(widened(values), at, rest)
+                v, v_low = kept(v, i, d), kept(v_low, i, d)
                 product, product_low = two_product(v, exact, split)
                 difference = (core - product) - ((product_low + v_low * exact) + v * exact_low)
             else:
-                difference = core - _kept((widened(values) - at) - rest, i, d) * exact
+                difference = core - kept((widened(values) - at) - rest, i, d) * exact
             errors = errors + difference * difference
         error[r] = np.sqrt(lane_total(errors) / d)
         total[r], square[r] = lane_total(sums), lane_total(sums_of_squares)
@@ -298,7 +190,7 @@ def cores(
         if failed[r]:
             for i in range(0, d, LANES):
                 n = _normalized(load(row, i), middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
-                size = magnitude(_kept(rounded(n, output_how), i, d))
+                size = magnitude(kept(rounded(n, output_how), i, d))
                 numbers = count(size == size)
                 nan[r] += LANES - numbers
                 inf[r] += numbers - count(size <= most)
@@ -321,7 +213,7 @@ def outputs(
                 y = rounded(y * load(weight, i), affine_how)
             if len(bias):
                 y = rounded(y + load(bias, i), affine_how)
-            size = magnitude(_kept(rounded(y, output_how), i, d))
+            size = magnitude(kept(rounded(y, output_how), i, d))
             finite = count(size <= most)
             if finite < LANES:
                 numbers = count(size == size)

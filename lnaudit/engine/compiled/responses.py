@@ -10,7 +10,7 @@ import numpy as np
 
 from .compiling import compiled, inlined
 from .lanes import LANES, chosen, count, like, load, magnitude, packed, root, splat, store, unpacked, widened
-from .loops import SPLIT
+from .references import SPLIT
 from .rounding import rounded
 from .sums import two_product
 

@@ -35,11 +35,18 @@ def lane_total(lanes):
 
 
 @inlined
+def first_half(d):
+    """Return the largest power of two below d, at least 16: how far apart the first numbers are that are added."""
+    half = 16
+    while 2 * half < d:
+        half *= 2
+    return half
+
+
+@inlined
 def tree_sum(terms, padded, how):
     """Sum by halves in place; terms are padded with zeros to a multiple of 16."""
-    half = 16
-    while 2 * half < padded:
-        half *= 2
+    half = first_half(padded)
     while half >= 16:
         for i in range(0, min(half, padded - half), 16):
             store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
@@ -102,7 +109,8 @@ def renormalized(high, low):
 
 
 @inlined
-def _added(high, low, other, other_low):
+def added(high, low, other, other_low):
+    """Add two double-doubles."""
     total, error = two_sum(high, other)
     return renormalized(total, error + (low + other_low))
 
@@ -117,11 +125,11 @@ def tree_sum_of_pairs(high, low, d):
         rest = d - half
         if half < 16:
             for i in range(rest):
-                high[i], low[i] = _added(high[i], low[i], high[i + half], low[i + half])
+                high[i], low[i] = added(high[i], low[i], high[i + half], low[i + half])
         else:
             for i in range(0, rest, 16):
                 a, a_low = load(high, i), load(low, i)
-                total, error = _added(a, a_low, load(high, i + half), load(low, i + half))
+                total, error = added(a, a_low, load(high, i + half), load(low, i + half))
                 within = lanes_below(rest - i)
                 store(high, i, chosen(within, total, a))
                 store(low, i, chosen(within, error, a_low))

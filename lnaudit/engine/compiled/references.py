@@ -1,0 +1,151 @@
+"""The loops over the elements of rows for the reference: extremes, mean, variance.
+
+Rows have shape (n, padded): d elements, then zeros to a multiple of 16. Results are written to arrays of one element a
+row. A reference row is v = (x - a) - b, or with a low part the double-double x - (a + b).
+"""
+
+from __future__ import annotations
+
+from .compiling import compiled, inlined
+from .lanes import (
+    LANES,
+    blank,
+    chosen,
+    count,
+    first,
+    lanes_below,
+    load,
+    magnitude,
+    rotated1,
+    rotated2,
+    rotated4,
+    rotated8,
+    splat,
+    store,
+    widened,
+)
+from .sums import added, first_half, lane_total, tree_sum_of_pairs, two_product, two_sum
+
+SPLIT = 134217729.0  # 2^27 + 1
+
+
+@inlined
+def kept(x, i, d):
+    """Return a vector with zeros in the lanes beyond the end of the row."""
+    return x if i + LANES <= d else chosen(lanes_below(d - i), x, blank(x))
+
+
+@compiled
+def ends(x, d, largest, x_max, x_min, finite):
+    """Write the extremes of rows, and whether all elements are finite."""
+    for r in range(len(x)):
+        x_max[r], x_min[r], finite[r], _ = _ends_and_sum(x[r], d, splat(largest))
+
+
+@compiled
+def corrected_reference(x, d, rms, largest, x_max, x_min, finite, a, b, variance):
+    """Write what `ends` does; centre rows in two passes (Chan, Golub, LeVeque 1983), write what is taken off, variance.
+
+    Of a constant row, and for RMSNorm a row of zeros, nothing is left. Rows that are not finite get no numbers.
+    """
+    zero = splat(0.0)
+    for r in range(len(x)):
+        row = x[r]
+        x_max[r], x_min[r], finite[r], total = _ends_and_sum(row, d, splat(largest))
+        a[r] = b[r] = variance[r] = 0.0
+        if x_max[r] == x_min[r] and not (rms and x_max[r] != 0.0):
+            a[r] = x_max[r]
+        elif finite[r]:
+            if not rms:
+                a[r] = lane_total(total) / d
+                total, mean = zero, splat(a[r])
+                for i in range(0, d, LANES):
+                    total = total + kept(widened(load(row, i)) - mean, i, d)
+                b[r] = lane_total(total) / d
+            total, mean, rest = zero, splat(a[r]), splat(b[r])
+            for i in range(0, d, LANES):
+                v = kept((widened(load(row, i)) - mean) - rest, i, d)
+                total = total + v * v
+            variance[r] = lane_total(total) / d
+
+
+@inlined
+def _ends_and_sum(row, d, largest):
+    """Return the extremes of a row, whether it is finite, and its sum in lanes."""
+    beyond, total = splat(row[0]), splat(0.0)
+    top = bottom = beyond
+    inside = magnitude(beyond) <= largest
+    for i in range(0, d, LANES):
+        values = load(row, i)
+        total = total + widened(values)
+        if i + LANES > d:
+            values = chosen(lanes_below(d - i), values, beyond)
+        top = _greater(top, values)
+        bottom = chosen(values < bottom, values, bottom)
+        inside = inside & (magnitude(values) <= largest)
+    return _greatest(top), -_greatest(blank(bottom) - bottom), count(inside) == LANES, total
+
+
+@inlined
+def _greater(x, y):
+    return chosen(x < y, y, x)
+
+
+@inlined
+def _greatest(x):
+    x = _greater(x, rotated8(x))
+    x = _greater(x, rotated4(x))
+    x = _greater(x, rotated2(x))
+    return first(widened(_greater(x, rotated1(x))))
+
+
+@compiled
+def sums_of_pairs(x, d, high, low, terms, terms_low):
+    """Write the sums of rows in double-double; terms, terms_low: room for a row."""
+    none, half = splat(0.0), first_half(d)
+    for r in range(len(x)):
+        row = x[r]
+        for i in range(0, half, LANES):
+            total, error = widened(load(row, i)), none
+            if i + half < d:
+                total, error = two_sum(total, widened(load(row, i + half)))
+            store(terms, i, total)
+            store(terms_low, i, error)
+        high[r], low[r] = tree_sum_of_pairs(terms, terms_low, min(half, d))
+
+
+@compiled
+def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
+    """Write the sums of the squares of v in double-double."""
+    half = first_half(d)
+    for r in range(len(x)):
+        high[r] = low[r] = 0.0
+        if not constant[r]:
+            row, at, rest = x[r], splat(a[r]), splat(b[r])
+            for i in range(0, half, LANES):
+                total, error = _squared_pair(load(row, i), at, rest, i, d)
+                if i + half < d:
+                    other, other_low = _squared_pair(load(row, i + half), at, rest, i + half, d)
+                    other, other_low = added(total, error, other, other_low)
+                    # what nothing is added to stays as it is
+                    within = lanes_below(d - half - i)
+                    total, error = chosen(within, other, total), chosen(within, other_low, error)
+                store(terms, i, total)
+                store(terms_low, i, error)
+            high[r], low[r] = tree_sum_of_pairs(terms, terms_low, min(half, d))
+
+
+@inlined
+def _squared_pair(x, a, b, i, d):
+    """Return v^2 as a sum of two float64, 0 beyond the end of the row."""
+    v, v_low = pair(widened(x), a, b)
+    square, square_low = two_product(v, v, splat(SPLIT))
+    return kept(square, i, d), kept(square_low + splat(2.0) * v * v_low, i, d)
+
+
+@inlined
+def pair(x, a, b):
+    """Return x - (a + b) as a sum of two float64, the first of which is (x - a) - b."""
+    v, error = two_sum(x, splat(0.0) - a)
+    v, rest = two_sum(v, splat(0.0) - b)
+    return v, error + rest
