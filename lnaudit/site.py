@@ -166,13 +166,13 @@ class Site:
     epsilon : float
         The model's epsilon.
     epsilon_source : str
-        "option", "manifest" or "default".
+        "option", "policy", "manifest" or "default".
     weight, bias : ndarray of float64 or None
         Flat, of length rows.features.
     kernel : str or None
         The kernel that a manifest names for it.
     overridden : tuple of str
-        What the manifest says and the command line says otherwise: "axis", "epsilon", "norm", "weight", "bias".
+        What the manifest says and the command line or a policy says otherwise: "axis", "epsilon", "norm", "weight", "bias".
     family : str or None
         The synthetic family that it is.
     """

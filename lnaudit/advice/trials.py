@@ -95,6 +95,7 @@ class Trials:
                 epsilon=epsilon,
                 epsilons=candidates(plan.model_epsilon) if prescale else (),
                 prescale=prescale,
+                variants=plan.variants if sample else (),
             )
             rows = self._witness_rows if sample else self._proof_rows
             self._known[key] = self._summarizer.summarize(rows, trial)

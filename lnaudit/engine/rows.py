@@ -46,6 +46,10 @@ class Plan:
         Others whose fate and error are wanted by the closed form.
     tolerance : float
         Accepted error of a row, in units of the normalized output, before a format widens it.
+    tolerances : tuple of (str, float)
+        That of single formats, by name.
+    variants : tuple of float
+        Other tolerances under which the rows are judged too, for all formats.
     weight, bias : ndarray of float64, shape (features,), or None
     prescale : int
         The kernel is given x * 2^prescale.
@@ -68,6 +72,8 @@ class Plan:
     epsilon: float
     epsilons: tuple[float, ...] = ()
     tolerance: float = 0.02
+    tolerances: tuple[tuple[str, float], ...] = ()
+    variants: tuple[float, ...] = ()
     weight: Array | None = None
     bias: Array | None = None
     prescale: int = 0
@@ -79,7 +85,11 @@ class Plan:
 
     def at(self, epsilon: float) -> Plan:
         """Return the plan of a point: the same emulations with that epsilon for the model's."""
-        return replace(self, model_epsilon=epsilon, epsilon=epsilon, epsilons=(), points=())
+        return replace(self, model_epsilon=epsilon, epsilon=epsilon, epsilons=(), points=(), variants=())
+
+    def under(self, tolerance: float) -> Plan:
+        """Return the same plan with another accepted error for all formats."""
+        return replace(self, tolerance=tolerance, tolerances=(), points=(), variants=())
 
     @property
     def needs_double_double(self) -> bool:
@@ -112,7 +122,7 @@ class Plan:
 
     def limit_of(self, fmt: Format) -> float:
         """Accepted row error in a format."""
-        return accepted_error(self.tolerance, fmt)
+        return accepted_error(dict(self.tolerances).get(fmt.name, self.tolerance), fmt)
 
 
 @dataclass(kw_only=True)

@@ -26,11 +26,9 @@ def facts_of(site: Site, summary: Summary) -> SiteFacts:
 
 
 def _better_axis(rows: Rows, summary: Summary) -> int | None:
-    """Return another axis whose first rows vary, where most rows along the given one are constant."""
+    """Return another axis whose first rows vary, where rows along the given one are constant."""
     counts = summary.input.counts
-    nonzero = counts["finite_rows"] - counts["zero_rows"]
-    constant = counts["constant_rows"] - counts["zero_rows"]
-    if (nonzero == 0 or constant <= nonzero / 2) and rows.features > 1:
+    if counts["constant_rows"] == counts["zero_rows"] and rows.features > 1:
         return None
     for axis in reversed(range(len(rows.shape))):
         if (axis,) == rows.axes or rows.shape[axis] == 1:

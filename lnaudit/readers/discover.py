@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
 
 from ..errors import LnauditError
 from ..site import NotAudited, Site
@@ -13,7 +14,7 @@ from . import READERS
 from .files import failure, open_file, printable
 from .manifest import MANIFEST, read_manifest
 from .paths import enumerated, expand, is_pattern, list_folder, unique_names
-from .sites import SiteFile, SiteOptions, open_site
+from .sites import NOTHING, SiteFile, SiteOptions, open_site
 
 STDIN = "-"
 _SUFFIXES = ", ".join(READERS)
@@ -37,18 +38,21 @@ class Found:
     notes: tuple[str, ...]
     options: SiteOptions
 
-    def open(self) -> Iterator[Site | NotAudited]:
-        """Open one after the other; one that is broken does not stop the rest."""
+    def open(self, policy: Callable[[str], Mapping[str, Any]] = lambda _: NOTHING) -> Iterator[Site | NotAudited]:
+        """Open one after the other; one that is broken does not stop the rest.
+
+        policy: gives what a policy says of the epsilon, norm and axis of a site, by its name.
+        """
         for item in self.items:
-            yield item if isinstance(item, NotAudited) else self._open(item)
+            yield item if isinstance(item, NotAudited) else self._open(item, policy(item.name))
 
     def sizes(self) -> list[int]:
         """Return the bytes of each item's file, 0 where that is not known before it is read."""
         return [0 if isinstance(item, NotAudited) or item.stdin else _size(item.path) for item in self.items]
 
-    def _open(self, file: SiteFile) -> Site | NotAudited:
+    def _open(self, file: SiteFile, policy: Mapping[str, Any]) -> Site | NotAudited:
         try:
-            return open_site(file, self.options)
+            return open_site(file, self.options, policy)
         except LnauditError as error:
             return NotAudited(source=file.path, reason=error.reason)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
 
 from ..errors import LnauditError
 from ..kernels import get_kernel
@@ -15,6 +18,8 @@ from .files import open_file, printable
 from .manifest import ManifestSite
 from .npy import load_parameter, open_npy
 from .stdin import spool_stdin
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +82,10 @@ class SiteFile:
     stdin: bool = False
 
 
-def open_site(file: SiteFile, options: SiteOptions) -> Site:
+def open_site(file: SiteFile, options: SiteOptions, policy: Mapping[str, Any] = NOTHING) -> Site:
     """Open the file and read its weight and bias.
+
+    policy: what a policy says of epsilon, norm and axis of this site: less than the options, more than a manifest.
 
     Raises
     ------
@@ -86,15 +93,17 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
         If anything about it makes no sense.
     """
     entry = file.entry or ManifestSite(name=file.name, file=file.path)
-    norm = options.norm or entry.norm or "layer"
+    norm = options.norm or policy.get("norm") or entry.norm or "layer"
     check_norm(norm)
-    axis = next(axis for axis in (options.axis, entry.axis, -1) if axis is not None)
+    axis = next(axis for axis in (options.axis, policy.get("axis"), entry.axis, -1) if axis is not None)
     if entry.kernel is not None:
         get_kernel(entry.kernel)
     rows = _open_rows(file, axis, options)
     epsilon, epsilon_source = 1e-5, "default"
     if options.epsilon is not None:
         epsilon, epsilon_source = options.epsilon, "option"
+    elif policy.get("epsilon") is not None:
+        epsilon, epsilon_source = policy["epsilon"], "policy"
     elif entry.epsilon is not None:
         epsilon, epsilon_source = entry.epsilon, "manifest"
     return Site(
@@ -107,7 +116,7 @@ def open_site(file: SiteFile, options: SiteOptions) -> Site:
         weight=_parameter("weight", file.folder, entry.weight, options.weight, rows, options.dtype),
         bias=_parameter("bias", file.folder, entry.bias, options.bias, rows, options.dtype),
         kernel=entry.kernel,
-        overridden=_overridden(entry, options),
+        overridden=_overridden(entry, options, policy),
     )
 
 
@@ -137,8 +146,10 @@ def _parameter(
         raise LnauditError(f"{what} {printable(path.as_posix())}: {error.what}", error.remedy) from None
 
 
-def _overridden(entry: ManifestSite, options: SiteOptions) -> tuple[str, ...]:
-    """Name what the manifest says and the command line says otherwise."""
-    names = ("axis", "epsilon", "norm", "weight", "bias")
-    given = ((name, getattr(options, name), getattr(entry, name)) for name in names)
+def _overridden(entry: ManifestSite, options: SiteOptions, policy: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name what the manifest says and the command line or the policy says otherwise."""
+    given = []
+    for name in ("axis", "epsilon", "norm", "weight", "bias"):
+        option = getattr(options, name)
+        given.append((name, policy.get(name) if option is None else option, getattr(entry, name)))
     return tuple(name for name, option, said in given if None not in (option, said) and option != said)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import wording
@@ -11,12 +11,15 @@ from ..advice.window import Choice
 from ..findings import SEVERITIES, Finding
 from ..formats import Format
 from ..kernels import Kernel
-from ..summary import InputSummary, ResultSummary, Summary
+from ..summary import DEVIATIONS, PRIMARY_CODES, InputSummary, ResultSummary, Summary
+
+
+Thresholds = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteFacts:
-    """What rules know of a site."""
+    """What rules know of a site; thresholds: of rules by code and name, where they are not the defaults."""
 
     name: str
     source: str
@@ -26,6 +29,12 @@ class SiteFacts:
     weight_nonfinite: int = 0
     bias_nonfinite: int = 0
     better_axis: int | None = None
+    thresholds: Thresholds = field(default_factory=dict)
+    share: float = 0.0  # of the rows that may exceed the accepted error
+
+    def threshold(self, code: str, name: str) -> float:
+        """Return a threshold of a rule."""
+        return self.thresholds.get(code, {}).get(name, RULES[code].thresholds[name])
 
     @property
     def input(self) -> InputSummary:
@@ -66,15 +75,39 @@ class ResultFacts:
         """The accepted row error in this format."""
         return self.site.summary.plan.limit_of(self.fmt)
 
+    def threshold(self, code: str, name: str) -> float:
+        """Return a threshold of a rule."""
+        return self.site.threshold(code, name)
+
+    @property
+    def exceeding(self) -> int:
+        """Rows that exceed the accepted error, 0 if no more of them do than may."""
+        rows = sum(self.result.primary[code] for code in DEVIATIONS)
+        return rows if rows > self.site.share * self.result.counts["finite_rows"] else 0
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Primary codes that are errors, and LN107: of rounding or scale error all but a few rows not far beyond."""
+        rows, found = self.result.counts["finite_rows"], []
+        for code in PRIMARY_CODES:
+            amount, least = self.result.primary[code], 0.0
+            if code in DEVIATIONS:
+                amount = amount if self.exceeding else 0
+                least = 0.0 if self.result.counts[f"{code} beyond"] else self.threshold(code, "share") * rows
+            if amount > least:
+                found.append(code)
+        return (*found, "LN107") if self.result.counts["affine_overflow_rows"] else tuple(found)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule: its code and name are stable, its docstring explains it."""
+    """A rule: its code and name are stable, its docstring explains it; thresholds: defaults by name."""
 
     code: str
     name: str
     check: Callable[[Any], dict[str, Any] | None]
     scope: type
+    thresholds: Mapping[str, float]
 
     @property
     def explanation(self) -> str:
@@ -86,14 +119,19 @@ RULES: dict[str, Rule] = {}
 Check = Callable[[Any], dict[str, Any] | None]
 
 
-def rule(code: str, name: str, scope: type) -> Callable[[Check], Check]:
-    """Register a function as a rule; it returns the fields of its finding, or None."""
+def rule(code: str, name: str, scope: type, **thresholds: float) -> Callable[[Check], Check]:
+    """Register a function as a rule with its thresholds; it returns the fields of its finding, or None."""
 
     def register(check: Check) -> Check:
-        RULES[code] = Rule(code=code, name=name, check=check, scope=scope)
+        RULES[code] = Rule(code=code, name=name, check=check, scope=scope, thresholds=thresholds)
         return check
 
     return register
+
+
+def thresholds_of(code: str) -> Mapping[str, float]:
+    """Return the default thresholds of a rule."""
+    return RULES[code].thresholds
 
 
 def ends_at(fmt: Format) -> str:

@@ -7,9 +7,6 @@ from typing import Any
 from ..wording import share, short
 from .base import ResultFacts, ends_at, rule
 
-UNDERFLOW_SHARE = 0.01
-
-
 @rule("LN101", "cast-overflow", ResultFacts)
 def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     """Values beyond the range of the format before the norm begins.
@@ -33,7 +30,7 @@ def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN102", "cast-underflow", ResultFacts)
+@rule("LN102", "cast-underflow", ResultFacts, share=0.01)
 def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     """Values that the cast rounds to zero, and the norm suffers.
 
@@ -43,7 +40,8 @@ def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     What to do: scale the tensor up before the cast (and epsilon with it), or keep it in a wider format.
     """
     counts, cost = facts.result.counts, facts.result.extremes.value("cast_error")
-    if counts["underflow"] <= UNDERFLOW_SHARE * counts["nonzero"] or cost is None or cost <= facts.limit:
+    least = facts.threshold("LN102", "share")
+    if counts["underflow"] <= least * counts["nonzero"] or cost is None or cost <= facts.limit:
         return None
     return {
         "severity": "warning",
@@ -53,7 +51,7 @@ def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
         "rows": counts["costly_cast_rows"],
         "row": facts.result.extremes.row("cast_error"),
         "measured": counts["underflow"] / counts["nonzero"],
-        "limit": UNDERFLOW_SHARE,
+        "limit": least,
     }
 
 

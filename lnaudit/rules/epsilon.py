@@ -106,7 +106,7 @@ def no_safe_epsilon(facts: ResultFacts) -> dict[str, Any] | None:
     What to do: see the remedies of the error.
     """
     choice = facts.choice
-    if choice is None or choice.epsilon is not None or not facts.result.error_codes:
+    if choice is None or choice.epsilon is not None or not facts.errors:
         return None
     message = (
         f"Tried {wording.epsilon(GRID[0])} to {wording.epsilon(GRID[-1])}; what stands in the way: {choice.reason}."

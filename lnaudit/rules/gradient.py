@@ -9,10 +9,7 @@ from ..theory import largest_finite, lipschitz_bound
 from ..wording import share, short
 from .base import ResultFacts, SiteFacts, ends_at, rule
 
-HIGH_GAIN = 1e3
-
-
-@rule("LN401", "high-gain", SiteFacts)
+@rule("LN401", "high-gain", SiteFacts, gain=1e3)
 def high_gain(facts: SiteFacts) -> dict[str, Any] | None:
     """The norm multiplies gradients of some row by more than a thousand.
 
@@ -22,7 +19,8 @@ def high_gain(facts: SiteFacts) -> dict[str, Any] | None:
     What to do: find out why these rows are so small; a larger epsilon bounds the gain by 1/sqrt(epsilon).
     """
     gain = facts.input.gain.max if facts.input.gain.count else 0.0
-    if not gain > HIGH_GAIN:
+    limit = facts.threshold("LN401", "gain")
+    if not gain > limit:
         return None
     epsilon = facts.summary.plan.model_epsilon
     return {
@@ -33,7 +31,7 @@ def high_gain(facts: SiteFacts) -> dict[str, Any] | None:
         "rows": 1,
         "row": facts.input.extremes.row("gain"),
         "measured": gain,
-        "limit": HIGH_GAIN,
+        "limit": limit,
         "remedy": "look at what makes these rows so small",
     }
 

@@ -9,10 +9,6 @@ from .. import wording
 from ..wording import share, short
 from .base import SiteFacts, rule
 
-DOMINATED_SHARE = 0.01
-ALREADY_SHARE = 0.99
-
-
 @rule("LN001", "non-finite-input", SiteFacts)
 def non_finite_input(facts: SiteFacts) -> dict[str, Any] | None:
     """Rows that hold NaN or Inf before the norm.
@@ -78,7 +74,7 @@ def constant_rows(facts: SiteFacts) -> dict[str, Any] | None:
     return _count(facts, "constant_rows", "constant", "constant")
 
 
-@rule("LN004", "degenerate-axis", SiteFacts)
+@rule("LN004", "degenerate-axis", SiteFacts, share=0.5)
 def degenerate_axis(facts: SiteFacts) -> dict[str, Any] | None:
     """The normalized axis has one element, or most rows along it are constant while along another they are not.
 
@@ -91,7 +87,7 @@ def degenerate_axis(facts: SiteFacts) -> dict[str, Any] | None:
     if features == 1:
         lost = "Every core is 1, 0 or -1" if facts.summary.plan.rms else "Every row is constant: the output is the bias"
         title, message = f"axis {axes} has one element", f"{lost}."
-    elif facts.better_axis is not None:
+    elif facts.better_axis is not None and _mostly_constant(facts):
         rows, zero = facts.input.counts["constant_rows"], facts.input.counts["zero_rows"]
         title = f"{share(rows - zero, facts.input.counts['finite_rows'])} are constant along axis {axes}"
         message = f"Along axis {facts.better_axis} they are not: is that the axis that the norm reduces?"
@@ -99,6 +95,12 @@ def degenerate_axis(facts: SiteFacts) -> dict[str, Any] | None:
         return None
     remedy = f"--axis {facts.better_axis}" if facts.better_axis is not None else "--axis"
     return {"severity": "warning", "title": title, "message": message, "remedy": remedy}
+
+
+def _mostly_constant(facts: SiteFacts) -> bool:
+    counts = facts.input.counts
+    nonzero = counts["finite_rows"] - counts["zero_rows"]
+    return counts["constant_rows"] - counts["zero_rows"] > facts.threshold("LN004", "share") * nonzero
 
 
 @rule("LN005", "unread-bytes", SiteFacts)
@@ -143,7 +145,7 @@ def non_finite_parameters(facts: SiteFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN007", "already-normalized", SiteFacts)
+@rule("LN007", "already-normalized", SiteFacts, share=0.99)
 def already_normalized(facts: SiteFacts) -> dict[str, Any] | None:
     """The rows look like the output of a norm.
 
@@ -154,7 +156,8 @@ def already_normalized(facts: SiteFacts) -> dict[str, Any] | None:
     """
     counts = facts.input.counts
     rows, varying = counts["normalized_rows"], counts["varying_rows"]
-    if not varying or rows < ALREADY_SHARE * varying:
+    least = facts.threshold("LN007", "share")
+    if not varying or rows < least * varying:
         return None
     return {
         "severity": "note",
@@ -162,7 +165,7 @@ def already_normalized(facts: SiteFacts) -> dict[str, Any] | None:
         "message": "Dump what enters the norm, not what leaves it.",
         "rows": rows,
         "measured": rows / varying,
-        "limit": ALREADY_SHARE,
+        "limit": least,
     }
 
 
@@ -194,7 +197,7 @@ def epsilon_mismatch(facts: SiteFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN303", "epsilon-dominates-variance", SiteFacts)
+@rule("LN303", "epsilon-dominates-variance", SiteFacts, share=0.01)
 def epsilon_dominates_variance(facts: SiteFacts) -> dict[str, Any] | None:
     """The variance is below epsilon in more than 1 % of the non-constant rows.
 
@@ -204,7 +207,8 @@ def epsilon_dominates_variance(facts: SiteFacts) -> dict[str, Any] | None:
     """
     counts, plan = facts.input.counts, facts.summary.plan
     rows, varying = counts["epsilon_dominated_rows"], counts["varying_rows"]
-    if rows <= DOMINATED_SHARE * varying:
+    most = facts.threshold("LN303", "share")
+    if rows <= most * varying:
         return None
     smallest = facts.input.variance.min
     return {
@@ -215,6 +219,6 @@ def epsilon_dominates_variance(facts: SiteFacts) -> dict[str, Any] | None:
         "rows": rows,
         "row": facts.input.extremes.row("-variance"),
         "measured": rows / varying,
-        "limit": DOMINATED_SHARE,
+        "limit": most,
         "remedy": "keep the epsilon that the model was trained with",
     }

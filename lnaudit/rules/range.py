@@ -124,7 +124,7 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN106", "low-headroom", ResultFacts)
+@rule("LN106", "low-headroom", ResultFacts, peak=HALF_RANGE)
 def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
     """A row that does not fail comes within a factor of two of the end of the range.
 
@@ -136,7 +136,8 @@ def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
     extremes = facts.result.extremes
     name = max(extremes.names("healthy peak: "), key=lambda n: extremes.value(n) or 0.0, default="")
     peak = extremes.value(name)
-    if peak is None or peak <= HALF_RANGE:
+    most = facts.threshold("LN106", "peak")
+    if peak is None or peak <= most:
         return None
     reach = f"reaches {100 * peak:.0f} % of the range" if peak <= 1 else "has passed the range"
     return {
@@ -147,7 +148,7 @@ def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
         "rows": 1,
         "row": extremes.row(name),
         "measured": peak,
-        "limit": HALF_RANGE,
+        "limit": most,
     }
 
 

@@ -8,6 +8,9 @@ from ..wording import share, short
 from .base import ResultFacts, rule
 
 
+FEW = 0.01  # of the rows: more of them are an error even where none is far beyond its limit
+
+
 @rule("LN201", "negative-variance", ResultFacts)
 def negative_variance(facts: ResultFacts) -> dict[str, Any] | None:
     """E[x^2] - E[x]^2 comes out below zero.
@@ -37,13 +40,13 @@ def negative_variance(facts: ResultFacts) -> dict[str, Any] | None:
 
 def _deviation(facts: ResultFacts, code: str, what: str, why: str) -> dict[str, Any] | None:
     rows, total = facts.result.primary[code], facts.result.counts["finite_rows"]
-    if not rows:
+    if not rows or not facts.exceeding:
         return None
     error, over = facts.result.extremes.beside(f"code {code}"), facts.result.extremes.value(f"code {code}")
     # the row that is furthest beyond its own limit, which the cast may have widened
     limit = error / over if error is not None and over else facts.limit
     return {
-        "severity": "error" if code in facts.result.error_codes else "warning",
+        "severity": "error" if code in facts.errors else "warning",
         "title": f"{what} above the limit in {share(rows, total)}: {short(error)}, limit {short(limit)}",
         "message": why,
         "rows": rows,
@@ -53,7 +56,7 @@ def _deviation(facts: ResultFacts, code: str, what: str, why: str) -> dict[str, 
     }
 
 
-@rule("LN202", "rounding-error", ResultFacts)
+@rule("LN202", "rounding-error", ResultFacts, share=FEW)
 def rounding_error(facts: ResultFacts) -> dict[str, Any] | None:
     """The row error is above the limit, and its elements do not share it.
 
@@ -67,7 +70,7 @@ def rounding_error(facts: ResultFacts) -> dict[str, Any] | None:
     )
 
 
-@rule("LN204", "scale-error", ResultFacts)
+@rule("LN204", "scale-error", ResultFacts, share=FEW)
 def scale_error(facts: ResultFacts) -> dict[str, Any] | None:
     """The row error is above the limit because the whole row is scaled wrongly.
 

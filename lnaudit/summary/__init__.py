@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .codes import OPERATIONS, PRIMARY_CODES
+from .codes import DEVIATIONS, OPERATIONS, PRIMARY_CODES
 from .fold_result import HALF_RANGE
 from .folding import fold
 from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 from .parts import Extremes, Histogram
 
 __all__ = [
+    "DEVIATIONS",
     "HALF_RANGE",
     "OPERATIONS",
     "PRIMARY_CODES",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,12 @@ class Judged:
     accepted: float
     rho: Array
     plan: Plan
+
+    def under(self, fmt: Format, plan: Plan) -> Judged:
+        """Return the same rows judged under the tolerances of another plan."""
+        if plan is self.plan:
+            return self
+        return replace(self, limits=row_limits(self.cast.error, fmt, plan), accepted=plan.limit_of(fmt), plan=plan)
 
     @cached_property
     def shared(self) -> Array:

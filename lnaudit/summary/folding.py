@@ -34,7 +34,8 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
     if fixed is not None:
         fixed.input.merge(summary.input)
     fold_gain(rows, plan, summary.input)
-    fold_drift(rows, plan, summary.input)
+    for under in (summary, *summary.variants):
+        fold_drift(rows, under.plan, under.input)
     if not len(rows.index):
         return summary
     for i, ((fmt, kernel), stats) in enumerate(zip(plan.results, statistics.kernels, strict=True)):
@@ -42,15 +43,19 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
         peaks = fold_statistics(rows, cast, stats, fmt, kernel, plan, result)
         if fixed is not None:
             fixed.results[i].merge(result)
+        for variant in summary.variants:
+            variant.results[i].merge(result)
         before = before_epsilon(rows, cast, stats)
-        judged = judge(rows, cast, stats, fmt, kernel, plan)
-        numbers = fold_judged(judged, before, peaks, fmt, result)
-        fold_details(judged, before, numbers, fmt, result)
         compiled = _compiled(rows, cast, stats, before, fmt, kernel, plan) if engine == "numba" else None
-        if compiled is None:
-            _fold_table(rows, cast, stats, fmt, kernel, plan, result)
-        elif plan.epsilons:
-            result.table = EpsilonTable(*compiled.deviations(row_limits(cast.error, fmt, plan)))
+        judged = judge(rows, cast, stats, fmt, kernel, plan)
+        for under in (summary, *summary.variants):
+            judged = judged.under(fmt, under.plan)
+            numbers = fold_judged(judged, before, peaks, fmt, under.results[i])
+            fold_details(judged, before, numbers, fmt, under.results[i])
+            if compiled is None:
+                _fold_table(rows, cast, stats, fmt, kernel, under.plan, under.results[i])
+            elif plan.epsilons:
+                under.results[i].table = EpsilonTable(*compiled.deviations(judged.limits))
         if compiled is not None and not stats.point_error.shape[1]:
             verdicts = compiled.verdicts(plan.points, _affine(stats))
             for point, verdict in zip(summary.points, verdicts, strict=True):

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from ..engine.rows import Plan
 from ..theory import collapse_ratio
-from .codes import DEVIATIONS, PRIMARY_CODES
 from .parts import Extremes, Histogram
 
 Array = NDArray[Any]
 WITNESS_ROWS = 64
-TOLERATED_SHARE = 0.01  # of the rows may exceed a limit by up to five times before it is an error (design 7)
 
 
 def _fine_histogram() -> Histogram:
@@ -100,17 +98,6 @@ class ResultSummary:
     ratio: Histogram = field(default_factory=_fine_histogram)
     moments: Array = field(default_factory=lambda: np.zeros(2))
 
-    @property
-    def error_codes(self) -> tuple[str, ...]:
-        """Primary codes that are errors, and LN107: all but a few rows of rounding or scale error (design 7)."""
-        rows = self.counts["finite_rows"]
-        found = []
-        for code in PRIMARY_CODES:
-            few = code in DEVIATIONS and not self.counts[f"{code} beyond"]
-            if self.primary[code] > (TOLERATED_SHARE * rows if few else 0):
-                found.append(code)
-        return (*found, "LN107") if self.counts["affine_overflow_rows"] else tuple(found)
-
     def merge(self, other: ResultSummary) -> None:
         """Take in the summary of other rows."""
         for name in ("counts", "primary", "operations"):
@@ -125,6 +112,7 @@ class Summary:
     """All rows of a site under a plan.
 
     points: for each point of the plan what depends on its epsilon; fixed: what does not, None if there are no points.
+    variants: the results under each further tolerance of the plan; of their input only what depends on it.
     """
 
     plan: Plan
@@ -132,6 +120,7 @@ class Summary:
     results: list[ResultSummary]
     points: list[Summary] = field(default_factory=list)
     fixed: Summary | None = None
+    variants: list[Summary] = field(default_factory=list)
 
     @classmethod
     def empty(cls, plan: Plan) -> Summary:
@@ -139,16 +128,17 @@ class Summary:
         size = len(plan.tried)
         results = [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results]
         points = [cls.empty(plan.at(epsilon)) for epsilon in plan.points]
-        fixed = cls.empty(replace(plan, points=())) if points else None
-        return cls(plan, InputSummary(np.zeros(size)), results, points, fixed)
+        fixed = cls.empty(replace(plan, points=(), variants=())) if points else None
+        variants = [cls.empty(plan.under(tolerance)) for tolerance in plan.variants]
+        return cls(plan, InputSummary(np.zeros(size)), results, points, fixed, variants)
 
     def merge(self, other: Summary) -> None:
         """Take in the summary of other rows under the same plan."""
         self.input.merge(other.input)
         for mine, theirs in zip(self.results, other.results, strict=True):
             mine.merge(theirs)
-        for point, same in zip(self.points, other.points, strict=True):
-            point.merge(same)
+        for part, same in zip((*self.points, *self.variants), (*other.points, *other.variants), strict=True):
+            part.merge(same)
         if self.fixed is not None and other.fixed is not None:
             self.fixed.merge(other.fixed)
 
@@ -164,10 +154,27 @@ class Summary:
             whole.results.append(result)
         return whole
 
+    def under(self, plan: Plan) -> Summary:
+        """Return the summary of the same rows under the tolerances of another plan.
+
+        Raises
+        ------
+        KeyError
+            If they were not judged under one of them: the accepted error of a format, or the tolerance.
+        """
+        known = {variant.plan.tolerance: variant for variant in (*self.variants, self)}
+        whole = Summary(plan, replace(self.input, counts=Counter(self.input.counts)), [])
+        whole.input.counts["mismatch_rows"] = known[plan.tolerance].input.counts["mismatch_rows"]
+        for i, (fmt, _) in enumerate(self.plan.results):
+            limits = {variant.plan.limit_of(fmt): variant.results[i] for variant in (*self.variants, self)}
+            whole.results.append(limits[plan.limit_of(fmt)])
+        return whole
+
     def only(self, result: int) -> Summary:
         """Return the same summary with one of its results."""
         plan = replace(self.plan, results=(self.plan.results[result],))
-        return Summary(plan, self.input, [self.results[result]])
+        variants = [variant.only(result) for variant in self.variants]
+        return Summary(plan, self.input, [self.results[result]], variants=variants)
 
     def witness_rows(self) -> Array:
         """Return the rows worth running again: extremes and first failures, at most 64, ascending."""

@@ -53,6 +53,17 @@ class Extremes:
         for name, seen in other._best.items():
             self._put(name, seen)
 
+    def state(self) -> dict[str, tuple[float, int, float]]:
+        """Return by name the value, its row and what was kept beside it."""
+        return dict(self._best)
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> Extremes:
+        """Return the extremes of a state, whose numbers may be text as JSON has Inf and NaN."""
+        extremes = cls()
+        extremes._best = {name: (float(value), int(row), float(aside)) for name, (value, row, aside) in state.items()}
+        return extremes
+
     def value(self, name: str) -> float | None:
         """Return the largest value, None where no row had one."""
         return self._best[name][0] if name in self._best else None
@@ -125,6 +136,20 @@ class Histogram:
             np.add.at(counts, where, np.concatenate([part[1] for part in self._parts]))
             self._parts = [(keys, counts)]
         return self._parts[0]
+
+    def state(self) -> dict[str, Any]:
+        """Return the bins with what is in them, and the extremes."""
+        keys, counts = self._bins()
+        return {"bits": 52 - self._shift, "min": self.min, "max": self.max, "keys": keys, "counts": counts}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> Histogram:
+        """Return the histogram of a state, whose numbers may be text as JSON has Inf and NaN."""
+        histogram = cls(state["bits"])
+        histogram.min, histogram.max = float(state["min"]), float(state["max"])
+        if state["keys"]:
+            histogram._add(np.array(state["keys"], np.int64), np.array(state["counts"], np.int64))
+        return histogram
 
     @property
     def count(self) -> int:

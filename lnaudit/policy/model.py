@@ -1,0 +1,100 @@
+"""What a policy says; a policy of no file says what lnaudit does by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..findings import Finding
+from ..rules import thresholds_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteWords:
+    """What is said of the sites whose names match a pattern; None where nothing is."""
+
+    pattern: str
+    epsilon: float | None = None
+    norm: str | None = None
+    axis: int | tuple[int, ...] | None = None
+    kernel: str | None = None
+    tolerance: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """Findings of some codes that are accepted at some sites, and why."""
+
+    pattern: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What is audited and what is accepted.
+
+    Attributes
+    ----------
+    source : str
+        The file, "" if there is none.
+    formats, kernels, runtimes : tuple of str
+        As `--format`, `--kernel` and `--runtime` take them; empty where nothing is said.
+    tolerance : float or None
+        Accepted row error.
+    tolerances : dict
+        That of single formats, by name.
+    share : float
+        Part of the rows that may exceed it.
+    fail_on : str or None
+    select, ignore : tuple of str
+        Codes or their beginnings; the longer one decides, `ignore` where both are alike.
+    thresholds : dict
+        Of rules, by code and name, where they differ from the defaults.
+    sites, accepted, anchors
+        By patterns of site names; the first that matches counts.
+    """
+
+    source: str = ""
+    formats: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    tolerance: float | None = None
+    tolerances: dict[str, float] = field(default_factory=dict)
+    share: float = 0.0
+    fail_on: str | None = None
+    select: tuple[str, ...] = ("LN",)
+    ignore: tuple[str, ...] = ()
+    thresholds: dict[str, dict[str, float]] = field(default_factory=dict)
+    sites: tuple[SiteWords, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+    anchors: tuple[tuple[str, str], ...] = ()
+
+    def of_rule(self, code: str) -> dict[str, float]:
+        """Return the thresholds of a rule by name."""
+        return {**thresholds_of(code), **self.thresholds.get(code, {})}
+
+    def of_site(self, name: str) -> SiteWords:
+        """Return what is said of a site: of each word what the first pattern with it says."""
+        found: dict[str, Any] = {}
+        for words in self.sites:
+            if fnmatchcase(name, words.pattern):
+                found = {**{key: value for key, value in vars(words).items() if value is not None}, **found}
+        return SiteWords(**{**found, "pattern": name})
+
+    def selects(self, code: str) -> bool:
+        """Whether findings of a code are reported."""
+        chosen = max((len(prefix) for prefix in self.select if code.startswith(prefix)), default=-1)
+        left = max((len(prefix) for prefix in self.ignore if code.startswith(prefix)), default=-1)
+        return chosen > left
+
+    def accepts(self, finding: Finding) -> Accepted | None:
+        """Return the entry by which a finding is accepted at its site, if there is one."""
+        fitting = (a for a in self.accepted if finding.code.startswith(a.code) and fnmatchcase(finding.site, a.pattern))
+        return next(fitting, None)
+
+    def anchor(self, site: str) -> str | None:
+        """Return the line of source that a site stands for."""
+        return next((place for pattern, place in self.anchors if fnmatchcase(site, pattern)), None)
