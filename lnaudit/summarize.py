@@ -76,9 +76,14 @@ class Summarizer:
         self._chooser = Chooser()
 
     def summarize(self, rows: Rows, plan: Plan, progress: Progress | None = None, name: str = "") -> Summary:
-        """Return the Summary of all rows; `progress` is told the elements of each block; `name`: of a site to tell."""
+        """Return the Summary of all rows.
+
+        progress: told the elements of each block. name: of a site, "" of a trial.
+        """
         size = rows.rows * rows.features
-        chosen = self._chooser.choose(self._asked, plan, size)
+        # what is only tried, on few rows, is not worth compiling another kernel
+        asked = "auto" if self._asked == "numba" and not name else self._asked
+        chosen = self._chooser.choose(asked, plan, size)
         if self._tell is not None and name:
             self._tell(f"{name}: engine {chosen.name} ({chosen.reason})")
         jobs = 1 if size <= ALONE else self._jobs
