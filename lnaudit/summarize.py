@@ -26,6 +26,7 @@ BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 15  # of narrow rows the statistics are larger than the rows
 # rows that are folded at a time: folding is many short steps, which take the interpreter rather than the processor
 FOLD_ROWS = 1 << 14
+MANY_POINTS = 8  # each is a step more for a fold: rows are then folded twice as many at a time
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
 T = TypeVar("T")
@@ -91,7 +92,8 @@ class Summarizer:
         analyse, total = _analyse_with(chosen.name), Summary.empty(plan)
         blocks = rows.blocks(min(BLOCK_BYTES // rows.dtype.itemsize, BLOCK_ROWS * rows.features))
         analysed = _analysed(pool, blocks, partial(_work, analyse, plan), jobs)
-        folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, progress))
+        at_once = FOLD_ROWS << (len(plan.points) > MANY_POINTS)
+        folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, at_once, progress))
         try:
             for summary in _in_order(pool, folds, jobs):
                 total.merge(summary)
@@ -142,14 +144,14 @@ def _in_order(pool: ThreadPoolExecutor | None, tasks: Iterator[Callable[[], T]],
         yield pending.popleft().result()
 
 
-def _grouped(analysed: Iterator[tuple[int, RowStatistics]], progress: Progress | None) -> Iterator[list[RowStatistics]]:
-    """Collect the statistics of as many rows as are folded together, and say how far it is."""
+def _grouped(analysed: Iterator[_Work], rows: int, progress: Progress | None) -> Iterator[list[RowStatistics]]:
+    """Collect the statistics of so many rows, which are folded together, and say how far it is."""
     group: list[RowStatistics] = []
     amount = 0
     for elements, statistics in analysed:
         group.append(statistics)
         amount += len(statistics.input.index)
-        if amount >= FOLD_ROWS:
+        if amount >= rows:
             yield group
             group, amount = [], 0
         if progress is not None:
