@@ -23,9 +23,10 @@ Array = NDArray[Any]
 # what one thread reads and analyses at a time: blocks of all threads stay in a large cache, and a block outlasts what
 # is done once for it (measured, two threads: 2^22 2.65, 2^23 2.36, 2^24 2.52 ns an element)
 BLOCK_BYTES = 1 << 23
-BLOCK_ROWS = 1 << 15  # of narrow rows the statistics are larger than the rows
+BLOCK_ROWS = 1 << 14  # of narrow rows the statistics are larger than the rows
 # rows that are folded at a time: folding is many short steps, which take the interpreter rather than the processor
 FOLD_ROWS = 1 << 14
+MANY_POINTS = 8  # each is a step more for a fold: rows are then folded twice as many at a time
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
 T = TypeVar("T")
@@ -76,17 +77,24 @@ class Summarizer:
         self._chooser = Chooser()
 
     def summarize(self, rows: Rows, plan: Plan, progress: Progress | None = None, name: str = "") -> Summary:
-        """Return the Summary of all rows; `progress` is told the elements of each block; `name`: of a site to tell."""
+        """Return the Summary of all rows.
+
+        progress: told the elements of each block. name: of a site, "" of a trial.
+        """
         size = rows.rows * rows.features
-        chosen = self._chooser.choose(self._asked, plan, size)
+        # what is only tried, on few rows, is not worth compiling another kernel
+        asked = "auto" if self._asked == "numba" and not name else self._asked
+        chosen = self._chooser.choose(asked, plan, size)
         if self._tell is not None and name:
             self._tell(f"{name}: engine {chosen.name} ({chosen.reason})")
         jobs = 1 if size <= ALONE else self._jobs
         pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
         analyse, total = _analyse_with(chosen.name), Summary.empty(plan)
-        blocks = rows.blocks(min(BLOCK_BYTES // rows.dtype.itemsize, BLOCK_ROWS * rows.features))
+        # shorter numbers are widened to float32
+        blocks = rows.blocks(min(BLOCK_BYTES // max(rows.dtype.itemsize, 4), BLOCK_ROWS * rows.features))
         analysed = _analysed(pool, blocks, partial(_work, analyse, plan), jobs)
-        folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, progress))
+        at_once = FOLD_ROWS << (len(plan.points) > MANY_POINTS)
+        folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, at_once, progress))
         try:
             for summary in _in_order(pool, folds, jobs):
                 total.merge(summary)
@@ -137,14 +145,14 @@ def _in_order(pool: ThreadPoolExecutor | None, tasks: Iterator[Callable[[], T]],
         yield pending.popleft().result()
 
 
-def _grouped(analysed: Iterator[tuple[int, RowStatistics]], progress: Progress | None) -> Iterator[list[RowStatistics]]:
-    """Collect the statistics of as many rows as are folded together, and say how far it is."""
+def _grouped(analysed: Iterator[_Work], rows: int, progress: Progress | None) -> Iterator[list[RowStatistics]]:
+    """Collect the statistics of so many rows, which are folded together, and say how far it is."""
     group: list[RowStatistics] = []
     amount = 0
     for elements, statistics in analysed:
         group.append(statistics)
         amount += len(statistics.input.index)
-        if amount >= FOLD_ROWS:
+        if amount >= rows:
             yield group
             group, amount = [], 0
         if progress is not None:

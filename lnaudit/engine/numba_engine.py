@@ -161,16 +161,17 @@ def _kernel(
     terms = ws.array("terms", (LANES * x.shape[1],), at.T.carrier)
     total, square_sum = (np.zeros(-(-n // LANES) * LANES, carrier) for _ in range(2))
     if not plan.rms:
-        loops.totals(x, rows.d, cast_how, hows(at.sum), kernel.reduction == "serial", terms, total)
+        loops.totals(x, rows.d, cast_how, hows(at.sum), _flag(kernel.reduction == "serial"), terms, total)
     mean = interpreter.mean_of(total[:n], rows.d, fmt, kernel, plan.rms).astype(carrier, copy=False)
     D, S, A, M = (rows.empty() for _ in range(4))
     diff_how = () if plan.rms else hows(at.diff)
     square = at.square if at.square.precision < at.square_sum.precision else at.square_sum
-    of_h = kernel.algorithm == "one_pass" and not plan.rms
+    of_h = _flag(kernel.algorithm == "one_pass" and not plan.rms)
     low = fmt.precision == 53
     loops.squares(
-        x, rows.d, cast_how, mean, diff_how, hows(square), hows(at.square_sum), kernel.order_of_squares == "serial",
-        of_h, rows.a, rows.b, low, bool(plan.points), terms, square_sum, D, S, A, M,
+        x, rows.d, cast_how, mean, diff_how, hows(square), hows(at.square_sum),
+        _flag(kernel.order_of_squares == "serial"), of_h, rows.a, rows.b, _flag(low), _flag(bool(plan.points)),
+        terms, square_sum, D, S, A, M,
     )  # fmt: skip
     if not low:
         q = rows.statistics.variance
@@ -209,10 +210,10 @@ def _elements(
     error, total, square = rows.empty(), rows.empty(), rows.empty()
     nan, inf = rows.empty(np.int64), rows.empty(np.int64)
     output_how = () if at.output is at.normalized else hows(at.output)
-    steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, kernel.inverse == "div")
+    steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, _flag(kernel.inverse == "div"))
     loops.cores(
         *steps, hows(at.normalized), output_how, failed, largest, rows.a, rows.b, rho, rho_low,
-        fmt.precision == 53, meant is None, error, total, square, nan, inf,
+        _flag(fmt.precision == 53), _flag(meant is None), error, total, square, nan, inf,
     )  # fmt: skip
     output_nan, output_inf, overflow = nan, inf, np.zeros(n, bool)
     if plan.weight is not None or plan.bias is not None:
@@ -232,6 +233,11 @@ def _elements(
         core_sum=total,
         core_square=square,
     )
+
+
+def _flag(wanted: bool) -> tuple[int, ...]:
+    """Return what asks the loops for something, or leaves it out."""
+    return (0,) if wanted else ()
 
 
 def _parameter(parameter: Array | None, fmt: Format, padded: int) -> Array:

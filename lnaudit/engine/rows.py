@@ -262,6 +262,8 @@ def _join(parts: list[T]) -> T:
 
 def join(parts: list[RowStatistics]) -> RowStatistics:
     """Concatenate the statistics of consecutive rows."""
+    if len(parts) == 1:
+        return parts[0]
     return RowStatistics(
         input=_join([part.input for part in parts]),
         casts={name: _join([part.casts[name] for part in parts]) for name in parts[0].casts},

@@ -29,12 +29,13 @@ HALF_RANGE = 0.5  # a row that comes so far is worth a word (design 7: LN106)
 class Peaks:
     """What every point asks of the rows again.
 
-    large: rows in which a stage comes far in its dtype's range; shares: by stage, of these rows, the largest magnitude
-    as a share of the range. reach: largest finite weight times the loss scale.
+    large: rows in which a stage comes far in its dtype's range; shares: shape (stages, large rows), their largest
+    magnitudes as shares of the range. reach: largest finite weight times the loss scale.
     """
 
     large: Array
-    shares: dict[str, Array]
+    stages: list[str]
+    shares: Array
     smallest_variance: float
     reach: float
 
@@ -84,7 +85,8 @@ def fold_statistics(
     large = np.flatnonzero(largest > HALF_RANGE)
     return Peaks(
         large=large,
-        shares={stage: share[large] for stage, share in shares.items()} if len(large) else {},
+        stages=list(shares),
+        shares=np.stack([share[large] for share in shares.values()]),
         smallest_variance=smallest,
         reach=largest_finite(plan.weight) * plan.loss_scale,
     )
@@ -150,11 +152,14 @@ def fold_verdict(
 
 def _see_peaks(peaks: Peaks, sound: Array | None, rows: InputStatistics, out: ResultSummary) -> None:
     """Note the peaks of rows without a code; sound: which these are, None where all are."""
-    index, where = rows.index[peaks.large], None if sound is None else sound[peaks.large]
-    if where is not None and where.all():
-        where = None
-    for stage, share in peaks.shares.items():
-        out.extremes.see(f"healthy peak: {stage}", share, index, where)
+    large, shares = peaks.large, peaks.shares
+    if sound is not None:
+        here = sound[large]
+        large, shares = large[here], shares[:, here]
+    if len(large):
+        # the first of the largest, as `Extremes` has it
+        for stage, share, at in zip(peaks.stages, shares, shares.argmax(axis=1).tolist(), strict=True):
+            out.extremes._put(f"healthy peak: {stage}", (float(share[at]), int(rows.index[large[at]]), 0.0))
 
 
 def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSummary) -> None:

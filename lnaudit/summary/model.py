@@ -70,6 +70,8 @@ class EpsilonTable:
 
     def merge(self, other: EpsilonTable) -> None:
         """Take in the table of other rows."""
+        if not (other.failing.any() or (other.worst_row >= 0).any()):  # as at points, which have none
+            return
         self.failing += other.failing
         self.nonfinite += other.nonfinite
         better = (other.worst > self.worst) | ((other.worst == self.worst) & (other.worst_row < self.worst_row))
@@ -102,7 +104,9 @@ class ResultSummary:
         """Take in the summary of other rows."""
         for name in ("counts", "primary", "operations"):
             getattr(self, name).update(getattr(other, name))
-        for name in ("table", "extremes", "first", "error", "variance_error", "ratio"):
+        if self.table is not other.table:  # points have one that is empty
+            self.table.merge(other.table)
+        for name in ("extremes", "first", "error", "variance_error", "ratio"):
             getattr(self, name).merge(getattr(other, name))
         self.moments = self.moments + other.moments
 
@@ -111,8 +115,9 @@ class ResultSummary:
 class Summary:
     """All rows of a site under a plan.
 
-    points: for each point of the plan what depends on its epsilon; fixed: what does not, None if there are no points.
-    variants: the results under each further tolerance of the plan; of their input only what depends on it.
+    points: for each point of the plan the results as far as they depend on its epsilon; fixed: what does not, None if
+    there are no points. variants: the results under each further tolerance of the plan; of their input only what
+    depends on it.
     """
 
     plan: Plan
@@ -127,7 +132,11 @@ class Summary:
         """Return the summary of no rows."""
         size = len(plan.tried)
         results = [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results]
-        points = [cls.empty(plan.at(epsilon)) for epsilon in plan.points]
+        # there may be many of them: nothing is made that they have no use for
+        no_input, no_table = InputSummary(np.zeros(1)), EpsilonTable.empty(1)
+        points = [
+            cls(plan.at(epsilon), no_input, [ResultSummary(no_table) for _ in plan.results]) for epsilon in plan.points
+        ]
         fixed = cls.empty(replace(plan, points=(), variants=())) if points else None
         variants = [cls.empty(plan.under(tolerance)) for tolerance in plan.variants]
         return cls(plan, InputSummary(np.zeros(size)), results, points, fixed, variants)
@@ -135,10 +144,11 @@ class Summary:
     def merge(self, other: Summary) -> None:
         """Take in the summary of other rows under the same plan."""
         self.input.merge(other.input)
-        for mine, theirs in zip(self.results, other.results, strict=True):
-            mine.merge(theirs)
-        for part, same in zip((*self.points, *self.variants), (*other.points, *other.variants), strict=True):
-            part.merge(same)
+        for part, same in zip((self, *self.points), (other, *other.points), strict=True):
+            for mine, theirs in zip(part.results, same.results, strict=True):
+                mine.merge(theirs)
+        for variant, same in zip(self.variants, other.variants, strict=True):
+            variant.merge(same)
         if self.fixed is not None and other.fixed is not None:
             self.fixed.merge(other.fixed)
 

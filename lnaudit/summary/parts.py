@@ -159,16 +159,24 @@ class Histogram:
     def centres(self) -> tuple[Array, Array]:
         """Return the centres of the bins, ascending and clipped to [min, max], and how many numbers are in each."""
         keys, counts = self._bins()
+        return self._centres(keys), counts
+
+    def _centres(self, keys: Array) -> Array:
         edges = np.stack([keys, keys + 1]) << self._shift
         with np.errstate(all="ignore"):
             low, high = edges.view(np.float64)
             # the first bin holds 0, the last one Inf
             centre = np.where(np.isfinite(high) & (keys > 0), low + (high - low) / 2, low)
-        return np.clip(centre, self.min, self.max), counts
+        return np.asarray(np.clip(centre, self.min, self.max))
 
     def quantile(self, p: float) -> float | None:
         """Return the quantile p, None of no numbers."""
-        return weighted_quantile(*self.centres(), p) if self._parts else None
+        if not self._parts:
+            return None
+        keys, counts = self._bins()
+        upto = np.cumsum(counts)
+        at = np.searchsorted(upto, _rank(p, int(upto[-1])))
+        return float(self._centres(keys[at : at + 1])[0])
 
     def quantiles(self, **asked: float) -> dict[str, float | None]:
         """Return quantiles by key; 0 and 1 are the exact extremes."""
@@ -181,5 +189,9 @@ class Histogram:
 def weighted_quantile(values: Array, counts: Array, p: float) -> float:
     """Return the ceil(p n)-th smallest of values that occur `counts` times each."""
     order = np.argsort(values, kind="stable")
-    rank = max(1, math.ceil(p * int(counts.sum())))
-    return float(values[order][np.searchsorted(np.cumsum(counts[order]), rank)])
+    upto = np.cumsum(counts[order])
+    return float(values[order][np.searchsorted(upto, _rank(p, int(upto[-1])))])
+
+
+def _rank(p: float, n: int) -> int:
+    return max(1, math.ceil(p * n))

@@ -1,7 +1,8 @@
 """The loops over the elements of rows for a kernel: cast, sums, squares, core and output.
 
-Rows, references and results are as in `references`. The types of the rounding constants (`rounding.how`) pick the code;
-scalar stages in between are numpy's (`numba_engine`).
+Rows, references and results are as in `references`. The types of the rounding constants (`rounding.how`) pick the code,
+and flags that are a tuple: () leaves out what (0,) asks for, so that less is compiled. Scalar stages in between are
+numpy's (`numba_engine`).
 """
 
 from __future__ import annotations
@@ -80,10 +81,10 @@ def totals(x, d, cast_how, sum_how, serial, terms, total):
     padded = x.shape[1]
     carrier = splat(terms[0])
     for r in range(len(x)):
-        at = r % LANES * padded if serial else 0
+        at = r % LANES * padded if len(serial) else 0
         for i in range(0, d, LANES):
             store(terms, at + i, like(rounded(load(x[r], i), cast_how), carrier))
-        if not serial:
+        if len(serial) == 0:
             total[r] = tree_sum(terms, padded, sum_how)
         elif r % LANES == LANES - 1 or r == len(x) - 1:
             store(total, r - r % LANES, serial_sums(terms, padded, d, sum_how))
@@ -102,25 +103,25 @@ def squares(
     carrier, zero = splat(terms[0]), splat(0.0)
     for r in range(len(x)):
         row, middle, center, rest = x[r], splat(mean[r]), splat(a[r]), splat(b[r])
-        at = r % LANES * padded if serial else 0
+        at = r % LANES * padded if len(serial) else 0
         D_lanes = S_lanes = A_lanes = M_lanes = zero
         for i in range(0, d, LANES):
             values = load(row, i)
             h = like(rounded(values, cast_how), carrier)
             v_hat = kept(rounded(h - middle, diff_how), i, d)
-            term = h if of_h else v_hat
+            term = h if len(of_h) else v_hat
             store(terms, at + i, rounded(term * term, square_how))
             wide = widened(v_hat)
             A_lanes = A_lanes + wide * wide
-            if means:
+            if len(means):
                 M_lanes = M_lanes + wide
             v, deviation = _compared(widened(values), wide, center, rest, low, i, d)
-            if low:
+            if len(low):
                 S_lanes = S_lanes + deviation * v
             D_lanes = D_lanes + deviation * deviation
         D[r], S[r] = lane_total(D_lanes) / d, lane_total(S_lanes) / d
         A[r], M[r] = lane_total(A_lanes) / d, lane_total(M_lanes) / d
-        if not serial:
+        if len(serial) == 0:
             total[r] = tree_sum(terms, padded, sum_how)
         elif r % LANES == LANES - 1 or r == len(x) - 1:
             store(total, r - r % LANES, serial_sums(terms, padded, d, sum_how))
@@ -129,7 +130,7 @@ def squares(
 @inlined
 def _compared(x, v_hat, a, b, low, i, d):
     """Return v and v_hat - v, in which the low part of v counts or not."""
-    if low:
+    if len(low):
         v, v_low = pair(x, a, b)
         v = kept(v, i, d)
         return v, (v_hat - v) - kept(v_low, i, d)
@@ -146,7 +147,7 @@ def products(x, d, rows, cast_how, mean, diff_how, a, b, S):
         for i in range(0, d, LANES):
             values = load(x[r], i)
             v_hat = kept(rounded(like(rounded(values, cast_how), carrier) - middle, diff_how), i, d)
-            v, deviation = _compared(widened(values), widened(v_hat), center, rest, False, i, d)
+            v, deviation = _compared(widened(values), widened(v_hat), center, rest, (), i, d)
             lanes = lanes + deviation * v
         S[r] = lane_total(lanes) / d
 
@@ -154,7 +155,7 @@ def products(x, d, rows, cast_how, mean, diff_how, a, b, S):
 @inlined
 def _normalized(values, middle, inverse, divides, cast_how, carrier, diff_how, normalized_how):
     v_hat = rounded(like(rounded(values, cast_how), carrier) - middle, diff_how)
-    return rounded(v_hat / inverse if divides else v_hat * inverse, normalized_how)
+    return rounded(v_hat / inverse if len(divides) else v_hat * inverse, normalized_how)
 
 
 @compiled
@@ -173,10 +174,10 @@ def cores(
             values = load(row, i)
             n = _normalized(values, middle, scale, divides, cast_how, carrier, diff_how, normalized_how)
             core = kept(widened(rounded(n, output_how)), i, d)
-            if moments:
+            if len(moments):
                 sums = sums + core
                 sums_of_squares = sums_of_squares + core * core
-            if low:
+            if len(low):
                 v, v_low = pair(widened(values), at, rest)
                 v, v_low = kept(v, i, d), kept(v_low, i, d)
                 product, product_low = two_product(v, exact, split)

@@ -1,0 +1,81 @@
+"""How time grows with rows, epsilons, formats and kernels: one function a table, whole processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate
+
+from context import THREE, Bench, lnaudit, native
+from measure import best, duration, in_turns, number, table
+
+FEATURES = 1024
+ROWS = 16_384  # where it is not rows that grow
+TIMES = (1, 4, 16, 64)
+EPSILONS = (1, 4, 16, 64, 256)
+WIDTHS = (1024, 128, 64)
+FORMATS = ("float16", "bfloat16", "float32", "float64")
+KERNELS = ("native-serial", "native", "decomposed", "stored-stats", "fused")  # the ladder
+
+# the commands of a curve, and by how many units the last has more to do than the first
+Curve = tuple[list[list[str]], float]
+
+
+def rows(bench: Bench) -> str:
+    """Let the rows of a default scan grow."""
+    paths = [bench.dump(FEATURES * times) for times in TIMES]
+    more = (TIMES[-1] - TIMES[0]) * FEATURES * FEATURES / bench.scale
+    curves = {engine: ([lnaudit("scan", path, engine) for path in paths], more) for engine in bench.engines}
+    title = f"Rows: default scan, times {FEATURES // bench.scale:,} x {FEATURES:,}"
+    return _curves(bench, title, [f"x{times}" for times in TIMES], curves, "element")
+
+
+def epsilons(bench: Bench) -> str:
+    """Let the epsilons of a sweep grow, for rows of several widths and always as many elements."""
+    curves = {}
+    for engine in bench.engines:
+        for width in WIDTHS:
+            path, n = bench.dump(ROWS * FEATURES // width, width), ROWS * FEATURES // width // bench.scale
+            words = [*native(THREE), "--output-format", "json"]
+            commands = [lnaudit("sweep", path, engine, *_points(amount), *words) for amount in EPSILONS]
+            curves[f"{engine}, {n:,} x {width:,}"] = commands, 3.0 * n * (EPSILONS[-1] - EPSILONS[0])
+    return _curves(bench, "Epsilons: sweep, three formats, native", EPSILONS, curves, "row, format and epsilon")
+
+
+def _points(amount: int) -> list[str]:
+    return ["--eps", "1e-5"] if amount == 1 else ["--eps", "1e-12..1e-2", "--points", str(amount)]
+
+
+def formats(bench: Bench) -> str:
+    """Let the formats of a scan grow."""
+    return _emulations(bench, "Formats: scan, native", "format", FORMATS, ["--kernel", "native", "--format"])
+
+
+def kernels(bench: Bench) -> str:
+    """Let the kernels of a scan grow."""
+    return _emulations(bench, "Kernels: scan, float16", "kernel", KERNELS, ["--format", "float16", "--kernel"])
+
+
+def _emulations(bench: Bench, title: str, what: str, names: tuple[str, ...], words: list[str]) -> str:
+    path, more = bench.dump(ROWS), ROWS * FEATURES / bench.scale * (len(names) - 1)
+    asked = list(accumulate(names, lambda before, name: f"{before},{name}"))
+    curves = {
+        engine: ([lnaudit("scan", path, engine, *words, listed) for listed in asked], more) for engine in bench.engines
+    }
+    columns = [names[0], *(f"+ {name}" for name in names[1:])]
+    title = f"{title}, {ROWS // bench.scale:,} x {FEATURES:,}"
+    return _curves(bench, title, columns, curves, f"element and {what}")
+
+
+def _curves(bench: Bench, title: str, columns: Iterable[object], curves: dict[str, Curve], unit: str) -> str:
+    """Run the commands of all curves in turns; write ratios to the first, times, and the ns that a unit more takes."""
+    commands = {(label, i): command for label, (listed, _) in curves.items() for i, command in enumerate(listed)}
+    runs = in_turns(commands, bench.rounds)
+    lines = []
+    for label, (listed, more) in curves.items():
+        times = [best(runs[label, i]) for i in range(len(listed))]
+        cells = [f"{number(time / times[0])} ({duration(time)})" for time in times]
+        lines.append([label, *cells, number((times[-1] - times[0]) / more * 1e9)])
+    return f"### {title}\n\n{table(['', *map(str, columns), f'ns a further {unit}'], lines)}"
+
+
+TABLES = (rows, epsilons, formats, kernels)
