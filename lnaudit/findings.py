@@ -29,6 +29,8 @@ class Finding:
         What was measured, and what it was compared with.
     title, message, remedy : str
         The fact in half a line; the explanation in a sentence or two; one thing to do, or "".
+    known : bool
+        A baseline has it.
     """
 
     code: str
@@ -46,6 +48,7 @@ class Finding:
     measured: float | None = None
     limit: float | None = None
     remedy: str = ""
+    known: bool = False
 
 
 def at_or_above(findings: list[Finding], severity: str) -> list[Finding]:

@@ -172,7 +172,8 @@ class Site:
     kernel : str or None
         The kernel that a manifest names for it.
     overridden : tuple of str
-        What the manifest says and the command line or a policy says otherwise: "axis", "epsilon", "norm", "weight", "bias".
+        What the manifest says and the command line or a policy says otherwise: "axis", "epsilon", "norm", "weight",
+        "bias".
     family : str or None
         The synthetic family that it is.
     """

@@ -8,6 +8,7 @@ import typer
 
 from ..version import __version__
 from .arguments import BareOptions, SweepOptions
+from .check import check
 from .formats import formats
 from .kernels import kernels
 from .scan import scan
@@ -22,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=BareOptions)(scan)
+app.command(cls=BareOptions)(check)
 app.command(cls=SweepOptions)(sweep)
 app.command(cls=SynthCommand)(synth)
 app.command()(formats)

@@ -23,17 +23,30 @@ Field = Annotated[str | None, typer.Option(metavar="NAME", help="The field of st
 StdinName = Annotated[str, typer.Option(metavar="NAME", help="What to call the .npy file on standard input, PATH -.")]
 Formats = Annotated[
     list[str] | None,
-    typer.Option("--format", metavar="NAMES", help="Formats, by comma. [default: float16,bfloat16,float32,float64]"),
+    typer.Option(
+        "--format",
+        metavar="NAMES",
+        envvar="LNAUDIT_FORMAT",
+        help="Formats, by comma. [default: float16,bfloat16,float32,float64]",
+    ),
 ]
 Runtimes = Annotated[
     list[str] | None,
     typer.Option(
         "--runtime",
         metavar="PROGRAM==VERSION",
+        envvar="LNAUDIT_RUNTIME",
         help="The kernel of a program, as in onnxruntime==1.24.1 or torch==2.13; by comma.",
     ),
 ]
-Tolerance = Annotated[str, typer.Option(metavar="NUMBER", help="Accepted RMS error of a row, 1 = normalized scale.")]
+Tolerance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER",
+        envvar="LNAUDIT_TOLERANCE",
+        help="Accepted RMS error of a row, 1 = normalized scale. [default: 0.02]",
+    ),
+]
 LossScale = Annotated[str, typer.Option(metavar="NUMBER", help="Norm of the gradient that comes back to a row.")]
 Ftz = Annotated[
     str,
@@ -44,14 +57,70 @@ Ftz = Annotated[
     ),
 ]
 OutputFormat = Annotated[str, typer.Option(metavar="NAME", help="table or json, on stdout.")]
+Eps = Annotated[list[str] | None, typer.Option(metavar="NUMBER", help="The model's epsilon. [default: 1e-5]")]
+CompareEps = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Another program's epsilon, to compare the outputs.")
+]
+Kernels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel",
+        metavar="NAMES",
+        envvar="LNAUDIT_KERNEL",
+        help="Kernels, by comma; ladder: all. [default: native; fused too below float32]",
+    ),
+]
+Verify = Annotated[
+    str, typer.Option(metavar="ROWS", help="witness, or all: run remedies of large sites on all their rows.")
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SEVERITY",
+        envvar="LNAUDIT_FAIL_ON",
+        help="Findings that make exit code 1: error, warning, note, never.",
+    ),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CODES", envvar="LNAUDIT_SELECT", help="Rules, or their beginnings as in LN1. [default: LN]"),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CODES", envvar="LNAUDIT_IGNORE", help="Rules that are left out, or their beginnings."),
+]
+Share = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER", envvar="LNAUDIT_SHARE", help="Part of the rows that may exceed the tolerance. [default: 0]"
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        envvar="LNAUDIT_CONFIG",
+        help="The policy: a .toml file. [default: the nearest lnaudit.toml, or pyproject.toml with [tool.lnaudit]]",
+    ),
+]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Look for no policy file.")]
+ShowSettings = Annotated[bool, typer.Option("--show-settings", help="Show what counts, as TOML, and audit nothing.")]
+SaveStats = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Save statistics, to be judged again by lnaudit check FILE.")
+]
 Engine = Annotated[
     str,
     typer.Option(
         metavar="NAME",
+        envvar="LNAUDIT_ENGINE",
         help="auto, numpy, or numba (extra fast), which compiles its loops: the results are the same to the last bit.",
     ),
 ]
-Jobs = Annotated[str, typer.Option(metavar="N", help="Threads, or auto: one a core. The results are the same.")]
+Jobs = Annotated[
+    str,
+    typer.Option(metavar="N", envvar="LNAUDIT_JOBS", help="Threads, or auto: one a core. The results are the same."),
+]
+Ascii = Annotated[bool, typer.Option("--ascii", help="Escape what is not ASCII in names.")]
 Verbose = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Say which engine audits each file; show the traceback of an internal error."),

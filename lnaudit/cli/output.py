@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -71,6 +74,28 @@ def write_out(text: str) -> None:
         _forget_stdout()
         typer.echo(f"lnaudit: stdout: {error.strerror or error}; nothing more was written", err=True)
         raise typer.Exit(NOT_AUDITED) from None
+
+
+def write_file(path: Path, lines: Iterable[str]) -> None:
+    """Write a text file under a temporary name in the same folder, then rename.
+
+    Raises
+    ------
+    LnauditError
+        If it cannot be written; then nothing is left behind.
+    """
+    source = path.as_posix()
+    temporary = path.with_name(f".lnaudit-{secrets.token_hex(8)}.tmp")
+    try:
+        try:
+            with temporary.open("x", encoding="utf-8") as file:
+                file.writelines(lines)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise LnauditError(f"cannot be written ({reason})", "name another place", source) from None
 
 
 def _forget_stdout() -> None:

@@ -68,7 +68,7 @@ def sweep(
     ] = None,
     runtime: Runtimes = None,
     ftz: Ftz = "none",
-    tolerance: Tolerance = "0.02",
+    tolerance: Tolerance = None,
     loss_scale: LossScale = "1",
     engine: Engine = "auto",
     jobs: Jobs = "auto",
@@ -122,7 +122,7 @@ def _settings(
     kernels: list[str] | None,
     runtimes: list[str] | None,
     ftz: str,
-    tolerance: str,
+    tolerance: str | None,
     loss_scale: str,
 ) -> Settings:
     from ..kernels import KERNELS
@@ -133,7 +133,7 @@ def _settings(
         kernels=named_kernels(kernels, runtimes),
         default_kernels=(KERNELS["native"],),
         flush_subnormals=flushed(ftz),
-        tolerance=number(tolerance, "--tolerance", above=True),
+        tolerance=None if tolerance is None else number(tolerance, "--tolerance", above=True),
         loss_scale=number(loss_scale, "--loss-scale", above=True),
     )
     settings.config.update(**settings.named(), loss_scale=settings.loss_scale)

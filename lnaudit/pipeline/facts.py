@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..policy import Policy
 from ..rules import SiteFacts
 from ..site import Rows, Site, count_nonfinite
 from ..summary import Summary
@@ -11,7 +12,7 @@ from ..summary import Summary
 SAMPLE_ELEMENTS = 1 << 20  # of another axis, to see whether it would make more sense
 
 
-def facts_of(site: Site, summary: Summary) -> SiteFacts:
+def facts_of(site: Site, summary: Summary, policy: Policy) -> SiteFacts:
     """Return the facts about a site."""
     return SiteFacts(
         name=site.name,
@@ -22,6 +23,7 @@ def facts_of(site: Site, summary: Summary) -> SiteFacts:
         weight_nonfinite=count_nonfinite(site.weight),
         bias_nonfinite=count_nonfinite(site.bias),
         better_axis=_better_axis(site.rows, summary),
+        **policy.facts(site.name),
     )
 
 

@@ -9,26 +9,34 @@ from typing import Any
 from ..engine.rows import Plan, accepted_error
 from ..formats import DEFAULT_FORMATS, FORMATS, Format
 from ..kernels import KERNELS, Kernel, get_kernel
+from ..policy import POLICY, Policy
 from ..site import Site
 from ..summarize import Summarizer
+
+TOLERANCE = 0.02  # accepted row error where nothing else is said
+# tolerances under which statistics that are saved can be judged again
+JUDGED_TOO = (1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What a run audits.
 
-    formats : the formats; kernels : the kernels for every format, or None for that of the site, else default_kernels,
-    else native everywhere and fused where the format is narrower than float32; tolerance : accepted row error;
-    loss_scale : norm of the upstream gradient of a row; compare_epsilon : another program's; verify_all : run remedies
-    of large sites on all their rows too; flush_subnormals : the dtypes that the hardware flushes, for every kernel that
-    does not say otherwise; jobs : threads, 0 = one a core; engine : auto, numpy or numba; tell : told
-    which of them analyses a site; config : what the report repeats.
+    policy : of the project; what else is said here goes before it. formats : the formats; kernels : the kernels for
+    every format, or None for that of the site, else default_kernels, else native everywhere and fused where the format
+    is narrower than float32; kernels_asked : they go before those of single sites in the policy; tolerance : accepted
+    row error, that of the policy or 0.02 if None; loss_scale : norm of the upstream gradient of a row; compare_epsilon
+    : another program's; verify_all : run remedies of large sites on all their rows too; flush_subnormals : the dtypes
+    that the hardware flushes, for every kernel that does not say otherwise; jobs : threads, 0 = one a core; engine :
+    auto, numpy or numba; tell : told which of them analyses a site; config : what the report repeats.
     """
 
+    policy: Policy = POLICY
     formats: tuple[Format, ...] = DEFAULT_FORMATS
     kernels: tuple[Kernel, ...] | None = None
+    kernels_asked: bool = True
     default_kernels: tuple[Kernel, ...] | None = None
-    tolerance: float = 0.02
+    tolerance: float | None = None
     loss_scale: float = 1.0
     compare_epsilon: float | None = None
     verify_all: bool = False
@@ -41,7 +49,10 @@ class Settings:
     def results(self, site: Site) -> tuple[tuple[Format, Kernel], ...]:
         """Return the emulations of a site, format by format."""
         own = None if site.kernel is None else (get_kernel(site.kernel),)
-        kernels = self.kernels or own or self.default_kernels
+        words = self.policy.of_site(site.name)
+        chosen = None if words.kernel is None else (get_kernel(words.kernel),)
+        asked = self.kernels if self.kernels_asked else None
+        kernels = asked or chosen or self.kernels or own or self.default_kernels
         return tuple(
             (fmt, self.on_hardware(kernel).at(fmt, site.norm == "rms", site.rows.features))
             for fmt in self.formats
@@ -54,14 +65,23 @@ class Settings:
             "formats": [fmt.name for fmt in self.formats],
             "kernels": None if self.kernels is None else [kernel.name for kernel in self.kernels],
             "flush_subnormals": self.flush_subnormals,
-            "tolerance": self.tolerance,
+            "tolerance": self._tolerance,
         }
 
     @property
     def reported(self) -> dict[str, Any]:
         """The configuration as the report repeats it, with the accepted error of each format."""
-        limits = {fmt.name: accepted_error(self.tolerance, fmt) for fmt in self.formats}
+        single = {} if self.tolerance is not None else self.policy.tolerances
+        limits = {fmt.name: accepted_error(single.get(fmt.name, self._tolerance), fmt) for fmt in self.formats}
         return {**self.config, "limits": limits}
+
+    @property
+    def _tolerance(self) -> float:
+        return next((t for t in (self.tolerance, self.policy.tolerance) if t is not None), TOLERANCE)
+
+    def variants(self, plan: Plan) -> tuple[float, ...]:
+        """Return the tolerances under which a site is judged beside its own, so that it can be judged again."""
+        return tuple(t for t in JUDGED_TOO if t != plan.tolerance or plan.tolerances)
 
     def summarizer(self) -> Summarizer:
         """Return what makes the summaries of a run."""
@@ -75,13 +95,16 @@ class Settings:
 
     def plan(self, site: Site) -> Plan:
         """Return the plan of a site: everything at the model's epsilon, no others."""
+        own = self.policy.of_site(site.name).tolerance
+        said = self.tolerance if self.tolerance is not None else own
         return Plan(
             results=self.results(site),
             norm=site.norm,
             features=site.rows.features,
             model_epsilon=site.epsilon,
             epsilon=site.epsilon,
-            tolerance=self.tolerance,
+            tolerance=self._tolerance if said is None else said,
+            tolerances=() if said is not None else tuple(self.policy.tolerances.items()),
             weight=site.weight,
             bias=site.bias,
             loss_scale=self.loss_scale,

@@ -74,7 +74,7 @@ def _sweep_site(
     by_elements = site.rows.rows * site.rows.features < BY_ELEMENTS_BELOW
     plan = replace(settings.plan(site), points=points, by_elements=by_elements)
     summary = summarizer.summarize(site.rows, plan, progress, site.source or site.name)
-    facts = facts_of(site, summary)
+    facts = facts_of(site, summary, settings.policy)
     report = swept_site(site, summary)
     report.response = curves(site, plan)
     columns = _points(facts.name, summary)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .load import find_policy, read_policy
-from .model import Policy, SiteWords
+from .model import Accepted, Policy, SiteWords
 
-__all__ = ["Policy", "SiteWords", "find_policy", "read_policy"]
+POLICY = Policy()  # of no file: what lnaudit does by itself
+
+__all__ = ["POLICY", "Accepted", "Policy", "SiteWords", "find_policy", "read_policy"]

@@ -40,7 +40,9 @@ def read_policy(path: Path, source: str) -> Policy:
     try:
         return _policy(table, source)
     except LnauditError as error:
-        raise LnauditError(f"{error.source}: {error.what}" if error.source else error.what, error.remedy, source) from None
+        raise LnauditError(
+            f"{error.source}: {error.what}" if error.source else error.what, error.remedy, source
+        ) from None
 
 
 def _table(path: Path, source: str = "") -> dict[str, Any] | None:
@@ -90,7 +92,9 @@ def _sites(table: Any, where: str) -> tuple[SiteWords, ...]:
         "share": values.share,
     }
     return tuple(
-        SiteWords(pattern=pattern, **values.read(values.table(words, f"{where}.{pattern}"), known, f"{where}.{pattern}"))
+        SiteWords(
+            pattern=pattern, **values.read(values.table(words, f"{where}.{pattern}"), known, f"{where}.{pattern}")
+        )
         for pattern, words in values.table(table, where).items()
     )
 

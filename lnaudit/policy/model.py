@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -84,6 +86,20 @@ class Policy:
                 found = {**{key: value for key, value in vars(words).items() if value is not None}, **found}
         return SiteWords(**{**found, "pattern": name})
 
+    def facts(self, site: str) -> dict[str, Any]:
+        """Return what `rules.SiteFacts` holds of a policy."""
+        share = self.of_site(site).share
+        return {"thresholds": self.thresholds, "share": self.share if share is None else share}
+
+    def config(self) -> dict[str, Any]:
+        """Return what a report repeats of it."""
+        return {
+            "policy": self.source or None,
+            "select": list(self.select),
+            "ignore": list(self.ignore),
+            "share": self.share,
+        }
+
     def selects(self, code: str) -> bool:
         """Whether findings of a code are reported."""
         chosen = max((len(prefix) for prefix in self.select if code.startswith(prefix)), default=-1)
@@ -94,6 +110,16 @@ class Policy:
         """Return the entry by which a finding is accepted at its site, if there is one."""
         fitting = (a for a in self.accepted if finding.code.startswith(a.code) and fnmatchcase(finding.site, a.pattern))
         return next(fitting, None)
+
+    def notes(self, accepted: Sequence[tuple[Finding, Accepted]]) -> list[str]:
+        """Say what was accepted and why, and which entries accepted nothing."""
+        counted = Counter((entry.pattern, entry.code, entry.reason) for _, entry in accepted)
+        lines = [
+            f"accepted by the policy: {n} finding{'s' * (n > 1)} of {code} at {pattern!r}: {reason}"
+            for (pattern, code, reason), n in counted.items()
+        ]
+        idle = [entry for entry in self.accepted if (entry.pattern, entry.code, entry.reason) not in counted]
+        return lines + [f"the policy accepts {entry.code} at {entry.pattern!r}, where there is none" for entry in idle]
 
     def anchor(self, site: str) -> str | None:
         """Return the line of source that a site stands for."""

@@ -12,6 +12,7 @@ from ..formats import get_format
 from ..kernels import find_runtime, get_kernel
 from ..rules import RULES, thresholds_of
 from ..site import check_norm
+from ..summary import HALF_RANGE
 from ..wording import nearest
 
 FAIL_ON = (*SEVERITIES, "never")
@@ -138,9 +139,18 @@ def thresholds(value: Any, where: str) -> dict[str, dict[str, float]]:
         defaults = thresholds_of(code)
         if not defaults:
             raise LnauditError(f"{code} has no threshold", "see lnaudit rule " + code, where)
-        known = {name: (share if name == "share" else number) for name in defaults}
+        known = {name: _THRESHOLDS.get(name, number) for name in defaults}
         found[code] = read(table(words, at), known, at)
     return found
+
+
+def _peak(value: Any, where: str) -> float:
+    if number(value, where) < HALF_RANGE:
+        raise LnauditError(f"{value!r} is below {HALF_RANGE}", "rows are looked at from there on", where)
+    return float(value)
+
+
+_THRESHOLDS: dict[str, Reader] = {"share": share, "peak": _peak}
 
 
 def norm(value: Any, where: str) -> str:

@@ -20,7 +20,7 @@ def render_table(report: Report, style: Style = DEFAULT_STYLE) -> str:
     """Return the report for a terminal or a log: plain ASCII but for names and colours."""
     blocks = [style.wrap(f"note: {style.safe(note)}", "", "  ") for note in report.notes]
     folded = folded_findings(report)
-    told = [finding for finding in report.findings if finding not in folded]
+    told = [finding for finding in report.findings if finding not in folded and not finding.known]
     blocks += [site_lines(site, told, style) for site in report.sites]
     if report.sites:
         blocks.append(legend_lines(report, style))
@@ -44,7 +44,7 @@ def _exit_code(report: Report) -> str:
     """Say what ends the process with which code, and what does not."""
     fail_on = report.config.get("fail_on", "never")
     said = ["exit 2 (not audited)."] if report.not_audited else []
-    bad = len(at_or_above(report.findings, fail_on))
+    bad = len(at_or_above([finding for finding in report.findings if not finding.known], fail_on))
     if bad and not report.not_audited:
         said.append(f"exit 1 ({counted(bad, 'finding')} at or above --fail-on {fail_on}).")
     fails = any(site.verdict == "fail" for site in report.sites)

@@ -13,7 +13,6 @@ from ..formats import Format
 from ..kernels import Kernel
 from ..summary import DEVIATIONS, PRIMARY_CODES, InputSummary, ResultSummary, Summary
 
-
 Thresholds = Mapping[str, Mapping[str, float]]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..wording import share, short
 from .base import ResultFacts, ends_at, rule
 
+
 @rule("LN101", "cast-overflow", ResultFacts)
 def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     """Values beyond the range of the format before the norm begins.

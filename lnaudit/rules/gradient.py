@@ -9,6 +9,7 @@ from ..theory import largest_finite, lipschitz_bound
 from ..wording import share, short
 from .base import ResultFacts, SiteFacts, ends_at, rule
 
+
 @rule("LN401", "high-gain", SiteFacts, gain=1e3)
 def high_gain(facts: SiteFacts) -> dict[str, Any] | None:
     """The norm multiplies gradients of some row by more than a thousand.

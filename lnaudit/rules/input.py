@@ -9,6 +9,7 @@ from .. import wording
 from ..wording import share, short
 from .base import SiteFacts, rule
 
+
 @rule("LN001", "non-finite-input", SiteFacts)
 def non_finite_input(facts: SiteFacts) -> dict[str, Any] | None:
     """Rows that hold NaN or Inf before the norm.

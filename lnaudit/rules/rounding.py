@@ -7,7 +7,6 @@ from typing import Any
 from ..wording import share, short
 from .base import ResultFacts, rule
 
-
 FEW = 0.01  # of the rows: more of them are an error even where none is far beyond its limit
 
 

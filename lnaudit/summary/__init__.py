@@ -7,6 +7,7 @@ from .fold_result import HALF_RANGE
 from .folding import fold
 from .model import EpsilonTable, InputSummary, ResultSummary, Summary
 from .parts import Extremes, Histogram
+from .saved import from_plain, to_plain
 
 __all__ = [
     "DEVIATIONS",
@@ -20,4 +21,6 @@ __all__ = [
     "ResultSummary",
     "Summary",
     "fold",
+    "from_plain",
+    "to_plain",
 ]

@@ -61,15 +61,19 @@ def fold_gain(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
         out.extremes.see("radial_gain", radial, rows.index, varying)
 
 
-def fold_drift(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
-    """Fold how far other epsilons move the rows from the model's."""
+def fold_mismatch(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
+    """Fold how far the epsilon of another program moves the rows from the model's."""
     varying = ~rows.constant
     if plan.compare_epsilon is not None and len(rows.index):
         scale = normalized_scale(rows, plan.model_epsilon)
         drift = np.abs(normalized_scale(rows, plan.compare_epsilon) - scale)
         out.counts["mismatch_rows"] += int((varying & (drift > plan.tolerance)).sum())
         out.extremes.see("drift", drift, rows.index, varying)
-    q = np.sort(_variance(rows)[varying])
+
+
+def fold_drift(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
+    """Fold how far the epsilons that are tried move the rows from the model's."""
+    q = np.sort(_variance(rows)[~rows.constant])
     if len(q):
         tried = np.array([plan.effective(epsilon) for epsilon in plan.tried])
         out.distortion[:] = _largest_drifts(q, tried, plan.model_epsilon)

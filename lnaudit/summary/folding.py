@@ -14,7 +14,7 @@ from ..formats import Format
 from ..kernels import Kernel
 from .codes import Before, Judged, before_epsilon, judge, row_limits
 from .fold_result import Peaks, fold_details, fold_judged, fold_statistics, fold_verdict
-from .fold_rows import fold_drift, fold_gain, fold_rows
+from .fold_rows import fold_drift, fold_gain, fold_mismatch, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
     if fixed is not None:
         fixed.input.merge(summary.input)
     fold_gain(rows, plan, summary.input)
+    fold_drift(rows, plan, summary.input)
     for under in (summary, *summary.variants):
-        fold_drift(rows, under.plan, under.input)
+        fold_mismatch(rows, under.plan, under.input)
     if not len(rows.index):
         return summary
     for i, ((fmt, kernel), stats) in enumerate(zip(plan.results, statistics.kernels, strict=True)):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.rows import Plan
-from .model import EpsilonTable, InputSummary, ResultSummary, Summary
+from .model import EpsilonTable, ResultSummary, Summary
 from .parts import Extremes, Histogram
 
 SEPARATOR = " / "  # of the two names of an entry of `operations`
@@ -37,7 +37,7 @@ def to_plain(summary: Summary) -> dict[str, Any]:
 def from_plain(plain: dict[str, Any], plan: Plan) -> Summary:
     """Return the summary again; plan: that under which it was made."""
     summary = Summary.empty(plan)
-    summary.input = _restored(InputSummary(np.zeros(0)), plain["input"])
+    _restore(summary.input, plain["input"])
     summary.results = [_result(result) for result in plain["results"]]
     for variant, saved in zip(summary.variants, plain["variants"], strict=True):
         variant.input.counts["mismatch_rows"] = saved["mismatch_rows"]
@@ -47,7 +47,9 @@ def from_plain(plain: dict[str, Any], plan: Plan) -> Summary:
 
 
 def _result(plain: dict[str, Any]) -> ResultSummary:
-    return _restored(ResultSummary(EpsilonTable.empty(0)), plain)
+    result = ResultSummary(EpsilonTable.empty(0))
+    _restore(result, plain)
+    return result
 
 
 def _fields(holder: Any) -> dict[str, Any]:
@@ -62,8 +64,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, dict):
-        items = ((SEPARATOR.join(key) if isinstance(key, tuple) else key, item) for key, item in value.items())
-        return {key: _plain(item) for key, item in sorted(items) if item != 0 or not isinstance(item, int)}
+        named = {SEPARATOR.join(key) if isinstance(key, tuple) else key: item for key, item in value.items()}
+        # a count of 0 is that of what was not counted
+        return {key: _plain(named[key]) for key in sorted(named) if not isinstance(value, Counter) or named[key]}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -71,13 +74,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _restored(holder: Any, plain: dict[str, Any]) -> Any:
+def _restore(holder: Any, plain: dict[str, Any]) -> None:
     """Fill a holder with what `_fields` made of one like it."""
     for f in fields(holder):
         old, new = getattr(holder, f.name), plain[f.name]
         restore: Callable[[Any], Any] = _RESTORED[type(old)]
         setattr(holder, f.name, restore(new))
-    return holder
 
 
 def _numbers(plain: list[Any]) -> Any:

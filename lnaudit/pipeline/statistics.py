@@ -1,0 +1,220 @@
+"""What a run keeps of a site, so that it can be judged under another policy without its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..advice import Choice
+from ..advice.trials import Codes, Offer
+from ..engine.rows import Plan
+from ..errors import LnauditError
+from ..formats import Format, get_format
+from ..kernels import Kernel, get_kernel
+from ..policy import Policy
+from ..report import Disagreement, SiteFigures, SiteReport
+from ..rules import SiteFacts
+from ..site import check_norm
+from ..summary import Summary, from_plain, to_plain
+from ..theory import largest_finite
+from .judging import SiteAudit, judge_site
+
+FACTS = ("axes", "unread_bytes", "weight_nonfinite", "bias_nonfinite", "better_axis")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedSite:
+    """A site without its rows.
+
+    figures: its entry in the report, exact. facts: what rules know beside the summary. kept: by number of a result what
+    was proven there: whether and on how many rows the chosen epsilon holds, and the remedies. weakest: by format.
+    """
+
+    figures: SiteFigures
+    facts: dict[str, Any]
+    summary: Summary
+    kept: list[dict[str, Any]]
+    weakest: dict[str, tuple[str | None, str]]
+    disagreements: list[Disagreement]
+
+
+def save_site(audit: SiteAudit, facts: SiteFacts, offered: dict[int, list[Offer]]) -> SavedSite:
+    """Return what is kept of an audit."""
+    report = audit.report
+    results = enumerate(report.results)
+    return SavedSite(
+        figures=SiteFigures(**{f.name: getattr(report, f.name) for f in fields(SiteFigures)}),
+        facts={name: getattr(facts, name) for name in FACTS},
+        summary=facts.summary,
+        kept=[
+            {
+                "verified": [result.recommendation.verified, result.recommendation.verified_rows],
+                "offers": [vars(offer) for offer in offered.get(number, [])],
+            }
+            for number, result in results
+        ],
+        weakest={
+            fmt: (name, report.weakest_clean_kernel_verified[fmt]) for fmt, name in report.weakest_clean_kernel.items()
+        },
+        disagreements=report.disagreements,
+    )
+
+
+def site_to_plain(site: SavedSite) -> dict[str, Any]:
+    """Return a saved site as what JSON can hold, but for numbers that are not finite."""
+    plan = site.summary.plan
+    return {
+        "figures": vars(site.figures),
+        "facts": site.facts,
+        "plan": {
+            "results": [[fmt.name, kernel.name, kernel.flush_subnormals] for fmt, kernel in plan.results],
+            "norm": plan.norm,
+            "features": plan.features,
+            "model_epsilon": plan.model_epsilon,
+            "epsilon": plan.epsilon,
+            "epsilons": plan.epsilons,
+            "tolerance": plan.tolerance,
+            "tolerances": plan.tolerances,
+            "variants": plan.variants,
+            "loss_scale": plan.loss_scale,
+            "compare_epsilon": plan.compare_epsilon,
+            "max_abs_weight": None if plan.weight is None else largest_finite(plan.weight),
+        },
+        "summary": to_plain(site.summary),
+        "kept": site.kept,
+        "weakest": site.weakest,
+        "disagreements": [vars(d) for d in site.disagreements],
+    }
+
+
+def site_from_plain(plain: dict[str, Any]) -> SavedSite:
+    """Return the saved site again; what is not one raises anything."""
+    words = dict(plain["plan"])
+    rms, features = check_norm(words["norm"]) == "rms", words["features"]
+    largest = words.pop("max_abs_weight")
+    words["results"] = tuple(_emulation(*names, rms=rms, features=features) for names in words["results"])
+    words["tolerances"] = tuple((name, float(t)) for name, t in words["tolerances"])
+    for name in ("epsilons", "variants"):
+        words[name] = tuple(words[name])
+    # of the weight only the largest magnitude is asked for
+    plan = Plan(**words, weight=None if largest is None else np.array([float(largest)]))
+    return SavedSite(
+        figures=SiteFigures(**plain["figures"]),
+        facts={**plain["facts"], "axes": tuple(plain["facts"]["axes"])},
+        summary=from_plain(plain["summary"], plan),
+        kept=plain["kept"],
+        weakest={fmt: (name, rows) for fmt, (name, rows) in plain["weakest"].items()},
+        disagreements=[Disagreement(**d) for d in plain["disagreements"]],
+    )
+
+
+def _emulation(fmt: str, kernel: str, flushes: str, *, rms: bool, features: int) -> tuple[Format, Kernel]:
+    found = get_format(fmt)
+    return found, replace(get_kernel(kernel), flush_subnormals=flushes).at(found, rms, features)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a policy asks of saved sites; empty where it leaves the choice. Same: remedies may be taken over."""
+
+    formats: tuple[Format, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    tolerance: float | None = None
+    same: bool = True
+
+
+def rejudge(site: SavedSite, policy: Policy, wanted: Wanted) -> SiteAudit:
+    """Judge a saved site under a policy.
+
+    Raises
+    ------
+    LnauditError
+        If the policy asks for what only the rows could tell.
+    """
+    plan, words = site.summary.plan, policy.of_site(site.figures.name)
+    for name, said in (("epsilon", site.figures.epsilon), ("norm", site.figures.norm), ("axis", site.figures.axis)):
+        asked = getattr(words, name)
+        if asked is not None and asked != (tuple(said) if isinstance(said, list) else said):
+            raise LnauditError(f"was saved with {name} {said}, the policy says {asked}", "check the dump")
+    tolerance = wanted.tolerance if wanted.tolerance is not None else words.tolerance
+    single = () if tolerance is not None else tuple(policy.tolerances.items())
+    tolerance = next((t for t in (tolerance, policy.tolerance) if t is not None), plan.tolerance)
+    if policy.tolerance is None and not single and wanted.tolerance is None and words.tolerance is None:
+        single = plan.tolerances  # nothing is said: as it was
+    asked_plan = replace(plan, tolerance=tolerance, tolerances=single, variants=())
+    numbers = _numbers(plan, wanted, words.kernel)
+    summary = _under(site.summary, asked_plan, numbers)
+    same = wanted.same and all(asked_plan.limit_of(fmt) == plan.limit_of(fmt) for fmt, _ in summary.plan.results)
+    report = SiteReport(
+        **{**vars(site.figures), "verdict": "pass"},
+        weakest_clean_kernel={},
+        weakest_clean_kernel_verified={},
+        results=[],
+    )
+    facts = SiteFacts(
+        name=site.figures.name,
+        source=site.figures.source,
+        summary=summary,
+        **site.facts,
+        **policy.facts(site.figures.name),
+    )
+    kept = [site.kept[number] for number in numbers] if same else []
+    return judge_site(report, facts, _Kept(site, kept), policy)
+
+
+def _numbers(plan: Plan, wanted: Wanted, kernel: str | None) -> list[int]:
+    """Return the numbers of the results that are asked for."""
+    kernels = [kernel] if kernel is not None and not wanted.kernels else [k.name for k in wanted.kernels]
+    saved = [(fmt.name, other.name) for fmt, other in plan.results]
+    formats = [fmt.name for fmt in wanted.formats]
+    if formats and kernels:
+        asked = [(fmt, name) for fmt in formats for name in kernels]
+    else:
+        asked = [(f, k) for f, k in saved if f in (formats or [f]) and k in (kernels or [k])]
+        missing = [f for f in formats if f not in {f for f, _ in saved}]
+        missing += [k for k in kernels if k not in {k for _, k in saved}]
+        if missing:
+            raise LnauditError(f"holds nothing of {', '.join(missing)}", "check the dump")
+    lacking = [" ".join(pair) for pair in asked if pair not in saved]
+    if lacking:
+        raise LnauditError(f"holds nothing of {', '.join(lacking)}", "check the dump")
+    return [saved.index(pair) for pair in asked]
+
+
+def _under(summary: Summary, plan: Plan, numbers: Sequence[int]) -> Summary:
+    try:
+        judged = summary.under(plan)
+    except KeyError:
+        known = sorted({summary.plan.tolerance, *summary.plan.variants})
+        listed = ", ".join(f"{t:g}" for t in known)
+        raise LnauditError(f"can be judged under the tolerances {listed} only", "use one, or check the dump") from None
+    picked = replace(plan, results=tuple(plan.results[number] for number in numbers))
+    return Summary(picked, judged.input, [judged.results[number] for number in numbers])
+
+
+@dataclass
+class _Kept:
+    """Advice that an earlier run has proven; kept: by number of a result, empty if it holds under another policy."""
+
+    site: SavedSite
+    kept: list[dict[str, Any]]
+
+    def prepare(self, number: int) -> None:
+        """Leave the table as it was saved."""
+
+    def offers(self, number: int, choice: Choice, ills: Codes) -> list[Offer]:
+        offers = self.kept[number]["offers"] if self.kept else []
+        return [Offer(**{**offer, "cures": tuple(offer["cures"])}) for offer in offers]
+
+    def verified(self, number: int, choice: Choice) -> tuple[str | bool, int]:
+        verified, rows = self.kept[number]["verified"] if self.kept else (False, 0)
+        return verified, rows
+
+    def weakest(self, fmt: Format) -> tuple[str | None, str] | None:
+        return self.site.weakest.get(fmt.name) if self.kept else None
+
+    def disagreements(self) -> list[Disagreement]:
+        return self.site.disagreements

@@ -1,0 +1,243 @@
+"""The policy: where it is looked for, what it says, and that nothing in it is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lnaudit.errors import LnauditError
+from lnaudit.findings import Finding
+from lnaudit.policy import POLICY, Policy, find_policy, read_policy
+from lnaudit.rules import RULES
+
+WHOLE = """
+formats = ["fp16", "float32"]
+kernels = ["native", "ladder"]
+runtime = "onnxruntime==1.24.1"
+tolerance = {float16 = 0.05, fp32 = 1e-4}
+share = 0.001
+fail-on = "warning"
+select = ["LN1", "LN2"]
+ignore = ["LN106"]
+
+[rules]
+LN303 = {share = 0.2}
+LN401 = {gain = 1e4}
+
+[sites."encoder.*"]
+epsilon = 1e-12
+norm = "rms"
+axis = [1, 2]
+kernel = "fused"
+tolerance = 0.1
+share = 0.5
+
+[sites."*"]
+epsilon = 1e-6
+
+[ignore-sites."*.ln1"]
+LN104 = "checked by hand"
+
+[anchors]
+"encoder.*" = "src/model.py:88"
+"""
+
+
+def read(tmp_path: Path, text: str) -> Policy:
+    path = tmp_path / "lnaudit.toml"
+    path.write_text(text)
+    return read_policy(path, "lnaudit.toml")
+
+
+def test_a_whole_policy(tmp_path: Path) -> None:
+    policy = read(tmp_path, WHOLE)
+    assert policy.formats == ("float16", "float32")
+    assert policy.kernels == ("native", "ladder")
+    assert policy.runtimes == ("onnxruntime==1.24.1",)
+    assert (policy.tolerance, policy.tolerances) == (None, {"float16": 0.05, "float32": 1e-4})
+    assert (policy.share, policy.fail_on) == (0.001, "warning")
+    assert policy.of_rule("LN303") == {"share": 0.2}
+    assert policy.of_rule("LN102") == {"share": 0.01}
+    first = policy.of_site("encoder.0")
+    assert (first.epsilon, first.norm, first.axis) == (1e-12, "rms", (1, 2))
+    assert (first.kernel, first.tolerance, first.share) == ("fused", 0.1, 0.5)
+    assert policy.of_site("decoder").epsilon == 1e-6
+    assert policy.of_site("decoder").norm is None
+    assert (policy.anchor("encoder.7"), policy.anchor("decoder")) == ("src/model.py:88", None)
+
+
+def test_a_policy_of_nothing_is_what_lnaudit_does_by_itself(tmp_path: Path) -> None:
+    assert read(tmp_path, "") == Policy(source="lnaudit.toml")
+    assert all(POLICY.selects(code) for code in RULES)
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "chosen"),
+    [
+        (("LN",), (), {"LN104", "LN106", "LN303"}),
+        (("LN1",), (), {"LN104", "LN106"}),
+        (("LN",), ("LN1",), {"LN303"}),
+        (("LN", "LN104"), ("LN1",), {"LN104", "LN303"}),
+        (("LN104",), ("LN104",), set()),
+    ],
+)
+def test_the_longer_beginning_of_a_code_decides(select: Any, ignore: Any, chosen: set[str]) -> None:
+    policy = Policy(select=select, ignore=ignore)
+    assert {code for code in ("LN104", "LN106", "LN303") if policy.selects(code)} == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tolerence = 0.1", "unknown key 'tolerence'; did you mean tolerance?"),
+        ("tolerance = 0", "tolerance: 0 accepts no rounding at all; as in 0.02"),
+        ("tolerance = -1", "tolerance: -1 is not a number >= 0"),
+        ("tolerance = true", "tolerance: True is not a number >= 0"),
+        ("tolerance = nan", "tolerance: nan is not a number >= 0"),
+        ("tolerance = {float17 = 0.1}", "tolerance: unknown format 'float17'"),
+        ("share = 1.5", "share: 1.5 is not a part of the rows"),
+        ("formats = []", "formats: [] is not a list of names"),
+        ("formats = [16]", "formats: [16] is not a list of names"),
+        ('formats = ["float17"]', "formats: unknown format 'float17'"),
+        ('kernels = ["nativ"]', "kernels: unknown kernel 'nativ'"),
+        ('runtime = ["jax==1"]', "runtime: "),
+        ('fail-on = "always"', "fail-on: unknown value 'always'; choose from error, warning, note, never"),
+        ('select = ["XY"]', "select: no rule begins with 'XY'"),
+        ("[rules]\nLN999 = {share = 1}", "rules: unknown rule 'LN999'"),
+        ("[rules]\nLN001 = {share = 1}", "rules: LN001 has no threshold"),
+        ("[rules]\nLN303 = {shar = 1}", "rules.LN303: unknown key 'shar'; did you mean share?"),
+        ("[rules]\nLN303 = 1", "rules.LN303: 1 is not a table"),
+        ("[rules]\nLN106 = {peak = 0.2}", "rules.LN106.peak: 0.2 is below 0.5"),
+        ('[sites."a"]\nepsilon = "x"', "sites.a.epsilon: 'x' is not a number >= 0"),
+        ('[sites."a"]\neps = 1', "sites.a: unknown key 'eps'"),
+        ('[sites."a"]\nnorm = "group"', "norm 'group' is not supported yet"),
+        ('[sites."a"]\naxis = 1.5', "sites.a.axis: 1.5 is no axis"),
+        ('[ignore-sites."a"]\nLN104 = ""', "ignore-sites.a.LN104: gives no reason"),
+        ('[ignore-sites."a"]\nLN9 = "x"', "ignore-sites.a: no rule begins with 'LN9'"),
+        ('[anchors]\n"a" = "model.py"', "anchors.a: 'model.py' is no line of a file"),
+        ("formats = [", "is not valid TOML"),
+    ],
+)
+def test_what_cannot_be_honoured_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(LnauditError) as caught:
+        read(tmp_path, text)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("lnaudit.toml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_nearest_file_counts_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    below = project / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / "lnaudit.toml").write_text("")
+    (project / ".git").mkdir()
+    assert find_policy(below) is None  # what lies outside of the repository is not its policy
+    (project / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    assert find_policy(below) is None
+    (project / "pyproject.toml").write_text("[tool.lnaudit]\nshare = 0\n")
+    assert find_policy(below) == project / "pyproject.toml"
+    (project / "a" / "lnaudit.toml").write_text("")
+    assert find_policy(below) == project / "a" / "lnaudit.toml"
+
+
+def finding(code: str, site: str) -> Finding:
+    return Finding(code=code, name="x", severity="error", site=site, source=site, title="", message="")
+
+
+def test_findings_are_accepted_by_code_and_site_with_a_reason(tmp_path: Path) -> None:
+    policy = read(tmp_path, WHOLE)
+    accepted = policy.accepts(finding("LN104", "a.ln1"))
+    assert accepted is not None
+    assert accepted.reason == "checked by hand"
+    assert policy.accepts(finding("LN104", "a.ln2")) is None
+    assert policy.accepts(finding("LN103", "a.ln1")) is None
+    assert policy.notes([(finding("LN104", "a.ln1"), accepted)]) == [
+        "accepted by the policy: 1 finding of LN104 at '*.ln1': checked by hand"
+    ]
+    assert policy.notes([]) == ["the policy accepts LN104 at '*.ln1', where there is none"]
+
+
+def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "lnaudit", *words],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
+
+
+def config(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    return dict(json.loads(done.stdout)["config"])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    np.save(tmp_path / "acts.npy", np.random.default_rng(0).standard_normal((20, 16)).astype(np.float32))
+    (tmp_path / "lnaudit.toml").write_text('formats = ["float16"]\ntolerance = 0.1\nkernels = ["fused"]\n')
+    return tmp_path
+
+
+def test_option_before_environment_before_file_before_default(project: Path) -> None:
+    command = ("scan", "acts.npy", "--output-format", "json")
+    found = config(run(project, *command))
+    assert (found["formats"], found["tolerance"], found["kernels"]) == (["float16"], 0.1, ["fused"])
+    assert found["policy"] == "lnaudit.toml"
+    found = config(run(project, *command, LNAUDIT_FORMAT="bfloat16,float32", LNAUDIT_TOLERANCE="0.3"))
+    assert (found["formats"], found["tolerance"]) == (["bfloat16", "float32"], 0.3)
+    found = config(run(project, *command, "--format", "float64", "--tolerance", "0.4", LNAUDIT_TOLERANCE="0.3"))
+    assert (found["formats"], found["tolerance"]) == (["float64"], 0.4)
+    found = config(run(project, *command, "--isolated"))
+    assert (len(found["formats"]), found["tolerance"], found["policy"]) == (4, 0.02, None)
+
+
+def test_a_policy_is_found_from_below_and_named_as_it_lies(project: Path) -> None:
+    (project / "deep").mkdir()
+    found = config(run(project / "deep", "scan", "../acts.npy", "--output-format", "json"))
+    assert found["policy"] == "../lnaudit.toml"
+    other = project / "other.toml"
+    other.write_text("tolerance = 0.7")
+    found = config(run(project, "scan", "acts.npy", "--output-format", "json", "--config", "other.toml"))
+    assert (found["policy"], found["tolerance"]) == ("other.toml", 0.7)
+
+
+def test_single_sites_are_audited_as_the_policy_says(project: Path) -> None:
+    (project / "lnaudit.toml").write_text(
+        '[sites."acts"]\nepsilon = 1e-3\nnorm = "rms"\nkernel = "fused"\ntolerance = 0.3\n'
+    )
+    (site,) = json.loads(run(project, "scan", "acts.npy", "--output-format", "json").stdout)["sites"]
+    assert (site["epsilon"], site["epsilon_source"], site["norm"]) == (1e-3, "policy", "rms")
+    assert {result["kernel"] for result in site["results"]} == {"fused"}
+    done = run(project, "scan", "acts.npy", "--output-format", "json", "--eps", "1e-4", "--kernel", "native")
+    (site,) = json.loads(done.stdout)["sites"]
+    assert (site["epsilon"], site["epsilon_source"]) == (1e-4, "option")
+    assert {result["kernel"] for result in site["results"]} == {"native"}
+
+
+def test_what_cannot_be_honoured_ends_the_run_in_one_line(project: Path) -> None:
+    (project / "lnaudit.toml").write_text("tolerence = 1\n")
+    for command in ("scan", "check"):
+        done = run(project, command, "acts.npy")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "lnaudit: lnaudit.toml: unknown key 'tolerence'; did you mean tolerance?\n"
+    done = run(project, "scan", "acts.npy", "--config", "nowhere.toml")
+    assert (done.returncode, done.stderr) == (2, "lnaudit: nowhere.toml: no such file or directory\n")
+    done = run(project, "scan", "acts.npy", "--config", "lnaudit.toml", "--isolated")
+    assert done.stderr == "lnaudit: --config: cannot stand beside --isolated; leave one of them out\n"
+
+
+def test_settings_are_shown_and_nothing_is_audited(project: Path) -> None:
+    done = run(project, "check", "nothing.npy", "--show-settings", "--share", "0.25")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("# lnaudit.toml\n")
+    for line in ('formats = ["float16"]', "tolerance = 0.1", "share = 0.25", 'fail_on = "error"', 'select = ["LN"]'):
+        assert line in done.stdout.splitlines()
