@@ -99,7 +99,8 @@ def _answer_in_json(reason: str, source: str) -> None:
     if any(pair.strip().startswith("--output-format json") for pair in pairs):
         from .cli.output import refused
 
-        sys.stdout.write(refused(reason, source, "sweep" if "sweep" in sys.argv[1:2] else "scan"))
+        kind = next((word for word in sys.argv[1:2] if word in ("sweep", "check")), "scan")
+        sys.stdout.write(refused(reason, source, kind))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 # what one thread reads and analyses at a time: blocks of all threads stay in a large cache, and a block outlasts what
 # is done once for it (measured, two threads: 2^22 2.65, 2^23 2.36, 2^24 2.52 ns an element)
 BLOCK_BYTES = 1 << 23
-BLOCK_ROWS = 1 << 14  # of narrow rows the statistics are larger than the rows
+BLOCK_ROWS = 1 << 13  # of narrow rows the statistics are larger than the rows
 # rows that are folded at a time: folding is many short steps, which take the interpreter rather than the processor
 FOLD_ROWS = 1 << 14
 MANY_POINTS = 8  # each is a step more for a fold: rows are then folded twice as many at a time
@@ -96,7 +96,7 @@ class Summarizer:
         at_once = FOLD_ROWS << (len(plan.points) > MANY_POINTS)
         folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, at_once, progress))
         try:
-            for summary in _in_order(pool, folds, jobs):
+            for summary in _in_order(pool, folds, 1):
                 total.merge(summary)
         finally:
             if pool is not None:  # an interrupt does not wait for what is being worked on

@@ -13,7 +13,7 @@ from lnaudit import pipeline
 from lnaudit.advice import Choice, candidates, choose, common_choice, remedies, trials
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import KERNELS
-from lnaudit.pipeline import scanning
+from lnaudit.pipeline import judging
 from lnaudit.report import Result
 from lnaudit.site import ArrayRows, Site
 
@@ -244,7 +244,7 @@ class TestVerification:
     # 0.1 erases the layer (q is about 2.5e-3), 2e-8 is 0 in float16
     @pytest.mark.parametrize(("epsilon", "rows"), [(0.1, MINILM), (2e-8, np.r_[MINILM, ZERO_ROW])])
     def test_a_broken_recommendation_is_noticed(self, monkeypatch, epsilon, rows):
-        monkeypatch.setattr(scanning, "recommend", self.bad(epsilon))
+        monkeypatch.setattr(judging, "recommend", self.bad(epsilon))
         found = audited(rows, epsilon=1e-12)
         assert found.recommendation.epsilon == epsilon
         assert found.recommendation.verified is False
@@ -258,11 +258,11 @@ class TestVerification:
         assert audited(MINILM, epsilon=1e-12).recommendation.verified is False
 
     def test_the_same_machinery_accepts_a_good_one(self, monkeypatch):
-        monkeypatch.setattr(scanning, "recommend", self.bad(1e-4))
+        monkeypatch.setattr(judging, "recommend", self.bad(1e-4))
         assert audited(MINILM, epsilon=1e-12).recommendation.verified == "all-rows"
 
     def test_a_kept_epsilon_that_fails_is_noticed(self, monkeypatch):
-        monkeypatch.setattr(scanning, "recommend", self.bad(1e-5))
+        monkeypatch.setattr(judging, "recommend", self.bad(1e-5))
         assert audited(normal(30.0)).recommendation.verified is False
 
     def test_large_sites_are_verified_on_witness_rows_and_rows_between(self, monkeypatch):

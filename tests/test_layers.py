@@ -22,6 +22,7 @@ LAYERS = [
     {"advice"},
     {"rules"},
     {"report"},
+    {"policy", "baseline"},
     {"render"},
     {"tabulate"},
     {"pipeline"},

@@ -20,6 +20,7 @@ from ..wording import SAME
 GRID = (*(float(f"{m}e{k}") for k in range(-14, -1) for m in (1, 2, 5)), 0.1)
 # epsilons that circulate for float16: nextafter(0), the converters' floor, smallest normal, and two round numbers
 CONSTANTS = (6e-8, 1e-7, 6.1e-5, 1e-4, 1e-3)
+AT_ONCE = 1 << 15  # bins
 HELD_WITHIN = 0.01  # a recommended epsilon is held to 1 % or to the format's unit roundoff
 
 
@@ -166,6 +167,9 @@ def distortion(summary: Summary, epsilon: float) -> dict[str, float | None]:
     q, counts = summary.input.variance.centres()
     if not len(q):
         return {"p50": None, "p99": None}
-    effective = summary.plan.effective(epsilon)
-    cost = np.abs(np.sqrt(collapse_ratio(q, effective)) - np.sqrt(collapse_ratio(q, summary.plan.model_epsilon)))
+    effective, cost = summary.plan.effective(epsilon), np.empty_like(q)
+    for start in range(0, len(q), AT_ONCE):  # of many bins the steps in between would take much memory
+        part = slice(start, start + AT_ONCE)
+        meant = np.sqrt(collapse_ratio(q[part], summary.plan.model_epsilon))
+        cost[part] = np.abs(np.sqrt(collapse_ratio(q[part], effective)) - meant)
     return {"p50": weighted_quantile(cost, counts, 0.5), "p99": weighted_quantile(cost, counts, 0.99)}

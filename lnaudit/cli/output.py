@@ -60,7 +60,8 @@ def refused(reason: str, source: str, kind: str = "scan") -> str:
     from ..site import NotAudited
 
     nothing = [NotAudited(source=source, reason=reason)]
-    return render(sweep(nothing, Settings(), ()) if kind == "sweep" else run(nothing, Settings()), "json", Style())
+    document = sweep(nothing, Settings(), ()) if kind == "sweep" else run(nothing, Settings(), kind)
+    return render(document, "json", Style())
 
 
 def write_out(text: str) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 DENSE = 4  # a histogram with fewer bins than this times its numbers is counted in an array of all its bins
-MOST_PARTS = 64  # that wait to be added up
+MOST_WAITING = 1 << 16  # bins of parts that wait to be added up
 
 
 class Extremes:
@@ -91,6 +91,7 @@ class Histogram:
         self._shift = 52 - bits
         # (keys of bins, ascending; how many numbers are in each), to be added up when they are asked for
         self._parts: list[tuple[Array, Array]] = []
+        self._waiting = 0
         self.min = math.inf
         self.max = -math.inf
 
@@ -123,7 +124,8 @@ class Histogram:
 
     def _add(self, keys: Array, counts: Array) -> None:
         self._parts.append((keys, counts))
-        if len(self._parts) > MOST_PARTS:
+        self._waiting += len(keys)
+        if self._waiting > len(self._parts[0][0]) + MOST_WAITING:
             self._bins()
 
     def _bins(self) -> tuple[Array, Array]:
@@ -131,11 +133,22 @@ class Histogram:
         if not self._parts:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if len(self._parts) > 1:
-            keys, where = np.unique(np.concatenate([part[0] for part in self._parts]), return_inverse=True)
-            counts = np.zeros(len(keys), np.int64)
-            np.add.at(counts, where, np.concatenate([part[1] for part in self._parts]))
-            self._parts = [(keys, counts)]
+            self._parts = [self._added_up()]
+            self._waiting = len(self._parts[0][0])
         return self._parts[0]
+
+    def _added_up(self) -> tuple[Array, Array]:
+        first, last = (int(end(part[0][at] for part in self._parts)) for end, at in ((min, 0), (max, -1)))
+        if last - first < DENSE * self._waiting:
+            dense = np.zeros(last - first + 1, np.int64)
+            for keys, counts in self._parts:
+                dense[keys - first] += counts
+            filled = np.flatnonzero(dense)
+            return filled + first, dense[filled]
+        keys, where = np.unique(np.concatenate([part[0] for part in self._parts]), return_inverse=True)
+        counts = np.zeros(len(keys), np.int64)
+        np.add.at(counts, where, np.concatenate([part[1] for part in self._parts]))
+        return keys, counts
 
     def state(self) -> dict[str, Any]:
         """Return the bins with what is in them, and the extremes."""
@@ -162,12 +175,14 @@ class Histogram:
         return self._centres(keys), counts
 
     def _centres(self, keys: Array) -> Array:
-        edges = np.stack([keys, keys + 1]) << self._shift
+        low, high = (keys << self._shift).view(np.float64), ((keys + 1) << self._shift).view(np.float64)
         with np.errstate(all="ignore"):
-            low, high = edges.view(np.float64)
-            # the first bin holds 0, the last one Inf
-            centre = np.where(np.isfinite(high) & (keys > 0), low + (high - low) / 2, low)
-        return np.asarray(np.clip(centre, self.min, self.max))
+            high -= low
+            high /= 2
+            high += low
+        # the first bin holds 0, the last one Inf
+        centre = np.where(np.isfinite(high) & (keys > 0), high, low)
+        return np.asarray(np.clip(centre, self.min, self.max, out=centre))
 
     def quantile(self, p: float) -> float | None:
         """Return the quantile p, None of no numbers."""

@@ -8,13 +8,26 @@ from typing import Any
 
 import numba
 from numba.core import config
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from ..cache_folder import cache_folder
 
 
+class _Place(CompileResultCacheImpl):
+    """The folder that is asked for and no other: numba would write beside the sources next."""
+
+    # a class whose name began with _ before numba 0.62
+    _locator_classes = tuple(
+        place
+        for place in CompileResultCacheImpl._locator_classes
+        if place.__name__.endswith("UserProvidedCacheLocator")
+    )
+
+
 class _Cache(FunctionCache):
     """Compiled code on disk; what cannot be read or written there is compiled anew."""
+
+    _impl_class = _Place
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         with suppress(Exception):  # a damaged file may fail in any way
