@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ..readers.sites import SiteOptions
 
 MOST_JOBS = 1024
+M_ARENA_MAX = -8  # malloc.h of glibc
 FLUSHED = ("none", "float32", "T", "all")
 
 
@@ -91,11 +93,23 @@ def workforce(engine: str, jobs: str, verbose: bool) -> dict[str, Any]:
     """Return the settings of a run that say how, not what: its report does not depend on them."""
     from ..engine.choice import check_engine
 
+    _share_heap()
     return {
         "engine": check_engine(engine),
         "jobs": 0 if jobs == "auto" else whole(jobs, MOST_JOBS, "--jobs", "or auto"),
         "tell": _tell if verbose else None,
     }
+
+
+def _share_heap() -> None:
+    """Let threads share one heap, so that one may use what another has freed; with glibc, elsewhere as it is.
+
+    With a heap a thread a scan of many blocks takes up to a third more memory (measured: 326 MiB instead of 263).
+    """
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def _tell(message: str) -> None:
