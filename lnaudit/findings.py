@@ -52,9 +52,12 @@ class Finding:
 
 
 def at_or_above(findings: list[Finding], severity: str) -> list[Finding]:
-    """Return the findings at least as bad as a severity; none for any other word, such as "never"."""
+    """Return the findings at least as bad as a severity; none for any other word, such as "never".
+
+    What a baseline knows does not count.
+    """
     counted = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity in SEVERITIES else ()
-    return [finding for finding in findings if finding.severity in counted]
+    return [finding for finding in findings if finding.severity in counted and not finding.known]
 
 
 def worst(findings: list[Finding] | tuple[Finding, ...]) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..errors import LnauditError
@@ -17,7 +17,6 @@ from .request import SiteWords, flushed, named_formats, named_kernels, workforce
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
-    from ..pipeline.saving import Saved
     from ..policy import Policy
     from ..readers.discover import Found
     from ..report import Report
@@ -26,6 +25,7 @@ VERIFY = ("witness", "all")
 
 
 def _options(
+    fail_on: a.FailOn = None,
     eps: a.Eps = None,
     compare_eps: a.CompareEps = None,
     axis: a.Axis = None,
@@ -58,18 +58,7 @@ def _options(
     """Hold the options; only the signature is used."""
 
 
-@dataclass
-class Words:
-    """The options as they were given."""
-
-    fail_on: str | None
-    given: dict[str, Any] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.given[name]
-        except KeyError:
-            raise AttributeError(name) from None
+Words = SimpleNamespace  # the options as they were given
 
 
 def audits(command: Callable[..., None]) -> Callable[..., None]:
@@ -79,8 +68,8 @@ def audits(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: Any) -> None:
-        given = {name: values.pop(name) for name in shared}
-        command(**values, words=Words(fail_on=values.get("fail_on"), given=given))
+        words = Words(**{name: values.pop(name) for name in shared})
+        command(**values, words=words)
 
     hints = {**get_type_hints(command, include_extras=True), **get_type_hints(_options, include_extras=True)}
     parameters = [p.replace(annotation=hints[name]) for name, p in {**own, **shared}.items()]
@@ -96,7 +85,7 @@ def site_words(words: Words) -> SiteWords:
     if len(words.eps or []) > 1:
         raise LnauditError("is given more than once", "one epsilon; lnaudit sweep takes several", "--eps")
     names = ("axis", "norm", "weight", "bias", "dtype", "field", "stdin_name")
-    return SiteWords(eps=words.eps[0] if words.eps else None, **{name: words.given[name] for name in names})
+    return SiteWords(eps=words.eps[0] if words.eps else None, **{name: getattr(words, name) for name in names})
 
 
 def policy_from(words: Words) -> Policy:
@@ -169,7 +158,7 @@ def _save(path: Path, report: Report, settings: Settings, sites: list[Any]) -> N
     from ..pipeline.saving import Saved, judged_by, lines_of
     from .output import write_file
 
-    kept: Saved = Saved(
+    kept = Saved(
         config=report.config,
         judged_by=judged_by(settings.policy),
         not_audited=report.not_audited,

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LnauditError
-from ..findings import at_or_above
 from . import output
-from .arguments import FailOn
 from .auditing import Words, audit, audits, find, policy_from, settings_from
 from .options import choice
 from .policies import shown
@@ -35,7 +33,6 @@ def check(
         list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, folders, or one file of statistics.")
     ],
     words: Words,
-    fail_on: FailOn = None,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Findings that are known; new ones and worse ones fail.")
     ] = None,
@@ -75,14 +72,7 @@ def check(
     named = (policy.formats, policy.kernels, policy.runtimes, words.format, words.kernel, words.runtime)
     if not any(named) and words.output_format == "table":
         output.write_out(f"{NAME_THEM}\n")
-    raise typer.Exit(_exit_code(report, settings.config["fail_on"]))
-
-
-def _exit_code(report: Report, fail_on: str) -> int:
-    if report.not_audited or not report.sites:
-        return output.NOT_AUDITED
-    counted = [finding for finding in report.findings if not finding.known]
-    return output.FINDINGS if at_or_above(counted, fail_on) else output.CLEAN
+    raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))
 
 
 def _judged(paths: list[str], words: Words, settings: Settings) -> Report:
@@ -102,7 +92,7 @@ def _again(document: dict[str, object], source: str, words: Words, settings: Set
     from ..pipeline.saving import read_saved
 
     for option in ("eps", "compare_eps", "axis", "norm", "weight", "bias", "dtype", "field", "save_stats"):
-        if words.given[option] is not None:
+        if getattr(words, option) is not None:
             raise LnauditError(
                 "concerns rows, which statistics do not hold", "check the dumps", f"--{option.replace('_', '-')}"
             )

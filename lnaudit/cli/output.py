@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from ..errors import LnauditError
+from ..findings import at_or_above
 
 if TYPE_CHECKING:
-    from ..report import Document
+    from ..report import Document, Report
 
 OUTPUT_FORMATS = ("table", "json")
 CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
@@ -41,6 +42,13 @@ def _curves() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def exit_code(report: Report, fail_on: str) -> int:
+    """Return how an audit ends: what was not seen may be worse than what was found."""
+    if report.not_audited or not report.sites:
+        return NOT_AUDITED
+    return FINDINGS if at_or_above(report.findings, fail_on) else CLEAN
 
 
 def refuse(error: LnauditError, kind: str, output_format: str) -> NoReturn:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..errors import LnauditError
-from ..findings import at_or_above
 from . import output
-from .arguments import FailOn
 from .auditing import Words, audit, audits, find, policy_from, settings_from
 from .options import choice
 from .policies import shown
 from .request import runtime_notes
-
-if TYPE_CHECKING:
-    from ..report import Report
 
 
 @audits
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, folders, - for stdin.")],
     words: Words,
-    fail_on: FailOn = None,
 ) -> None:
     """Audit dumps of what enters norm layers: .npy files, globs, directories with or without manifest.json.
 
@@ -40,7 +34,7 @@ def scan(
         policy = policy_from(words)
         settings = settings_from(words, policy, "never")
         # of a policy that gates: a scan fails only where that is asked for
-        settings.config["fail_on"] = fail_on or "never"
+        settings.config["fail_on"] = words.fail_on or "never"
         if words.show_settings:
             output.write_out(shown(policy, settings.config))
             return
@@ -50,10 +44,4 @@ def scan(
         output.refuse(error, "scan", words.output_format)
     report.notes[:0] = runtime_notes(words.runtime)
     output.write(report, words.output_format, words.ascii)
-    raise typer.Exit(_exit_code(report, settings.config["fail_on"]))
-
-
-def _exit_code(report: Report, fail_on: str) -> int:
-    if report.not_audited or not report.sites:
-        return output.NOT_AUDITED
-    return output.FINDINGS if at_or_above(report.findings, fail_on) else output.CLEAN
+    raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 from ..version import __version__
@@ -30,9 +31,14 @@ def cache_folder() -> Path:
         base = Path.home() / "Library" / "Caches" / "lnaudit"
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lnaudit"
-    # numba looks at the file of a function alone, not at what that imports
+    return base / f"{__version__}-{_digest()}"
+
+
+@cache
+def _digest() -> str:
+    """Return a digest of all sources: numba looks at the file of a function alone, not at what that imports."""
     sources = b"".join(path.read_bytes() for path in sorted(SOURCES.glob("*.py")))
-    return base / f"{__version__}-{hashlib.sha256(sources).hexdigest()[:12]}"
+    return hashlib.sha256(sources).hexdigest()[:12]
 
 
 def is_warm() -> bool:

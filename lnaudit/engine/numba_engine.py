@@ -142,7 +142,7 @@ def _cast(rows: _Rows, fmt: Format, plan: Plan, ws: Workspace) -> CastStatistics
     real, constants = x.dtype.type, how(fmt, x.dtype.name)
     normal, largest = real(fmt.smallest_normal), np.finfo(real).max
     loops.cast(
-        x, rows.d, constants, constants != (), rows.a, rows.b, plan.rms, found.finite, normal, largest,
+        x, rows.d, constants, rows.a, rows.b, plan.rms, found.finite, normal, largest,
         ws.array("terms", x.shape[1:], x.dtype.name), found.shift, found.D, found.S, counts,
     )  # fmt: skip
     found.overflow, found.subnormal, zeros, file_zeros = map(int, counts)

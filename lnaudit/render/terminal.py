@@ -44,7 +44,7 @@ def _exit_code(report: Report) -> str:
     """Say what ends the process with which code, and what does not."""
     fail_on = report.config.get("fail_on", "never")
     said = ["exit 2 (not audited)."] if report.not_audited else []
-    bad = len(at_or_above([finding for finding in report.findings if not finding.known], fail_on))
+    bad = len(at_or_above(report.findings, fail_on))
     if bad and not report.not_audited:
         said.append(f"exit 1 ({counted(bad, 'finding')} at or above --fail-on {fail_on}).")
     fails = any(site.verdict == "fail" for site in report.sites)

@@ -59,7 +59,7 @@ class Extremes:
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> Extremes:
-        """Return the extremes of a state, whose numbers may be text as JSON has Inf and NaN."""
+        """Return the extremes of a state."""
         extremes = cls()
         extremes._best = {name: (float(value), int(row), float(aside)) for name, (value, row, aside) in state.items()}
         return extremes
@@ -157,7 +157,7 @@ class Histogram:
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> Histogram:
-        """Return the histogram of a state, whose numbers may be text as JSON has Inf and NaN."""
+        """Return the histogram of a state."""
         histogram = cls(state["bits"])
         histogram.min, histogram.max = float(state["min"]), float(state["max"])
         if state["keys"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
@@ -18,7 +17,7 @@ SEPARATOR = " / "  # of the two names of an entry of `operations`
 
 
 def to_plain(summary: Summary) -> dict[str, Any]:
-    """Return a summary without points as what JSON can hold; of results under other tolerances what differs."""
+    """Return a summary without points as plain objects; of results under other tolerances what differs."""
     results = [_fields(result) for result in summary.results]
     variants = [
         {
@@ -62,15 +61,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, EpsilonTable):
         return _fields(value)
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return value.tolist()
     if isinstance(value, dict):
         named = {SEPARATOR.join(key) if isinstance(key, tuple) else key: item for key, item in value.items()}
         # a count of 0 is that of what was not counted
         return {key: _plain(named[key]) for key in sorted(named) if not isinstance(value, Counter) or named[key]}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
 
 
@@ -82,12 +77,13 @@ def _restore(holder: Any, plain: dict[str, Any]) -> None:
         setattr(holder, f.name, restore(new))
 
 
-def _numbers(plain: list[Any]) -> Any:
-    return np.array([float(item) if isinstance(item, str) else item for item in plain])
-
-
 def _table(plain: dict[str, Any]) -> EpsilonTable:
-    return EpsilonTable(**{name: _numbers(column) for name, column in plain.items()})
+    columns = vars(EpsilonTable.empty(0)).items()
+    return EpsilonTable(**{name: np.array(plain[name], column.dtype) for name, column in columns})
+
+
+def _numbers(plain: list[float]) -> Any:
+    return np.array(plain, np.float64)
 
 
 def _counter(plain: dict[str, int]) -> Counter[Any]:

@@ -29,10 +29,10 @@ from .sums import lane_total, serial_sums, tree_sum, two_product
 
 
 @compiled
-def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, terms, shift, D, S, counts):
+def cast(x, d, how, a, b, rms, finite, smallest_normal, largest, terms, shift, D, S, counts):
     """Write mean(c) of what a cast adds to rows, mean((c - mean)^2), mean((c - mean) v); count elements.
 
-    counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file. changes: the cast rounds.
+    counts: numbers that are not finite any more, subnormal ones, zeros, zeros of the file.
     finite: rows that are so after the cast. What a cast adds is a number of the carrier: subtraction is exact. terms:
     room for a row.
     """
@@ -45,12 +45,12 @@ def cast(x, d, how, changes, a, b, rms, finite, smallest_normal, largest, terms,
             h = rounded(values, how)
             size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), most)
             least = chosen(size < least, size, least)
-            if changes:
+            if len(how):
                 store(terms, i, h - values)
                 total = total + widened(h - values)
         if not finite[r] or count((least < normal) | (least == blank(least))):
             _count_unusual(row, d, how, normal, most, counts)
-        if not changes:
+        if len(how) == 0:  # nothing is rounded
             shift[r] = D[r] = S[r] = 0.0
             continue
         shift[r] = 0.0 if rms else lane_total(total) / d
