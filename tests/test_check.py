@@ -121,6 +121,10 @@ def test_statistics_are_judged_without_the_dumps(project: Path) -> None:
         2,
         "lnaudit: --eps: concerns rows, which statistics do not hold; check the dumps\n",
     )
+    for words in (("--ftz",), ("--loss-scale", "65536"), ("--verify", "all")):
+        done = run(project, "check", "run.json", *words)
+        said = f"lnaudit: {words[0]}: concerns rows, which statistics do not hold; check the dumps\n"
+        assert (done.returncode, done.stderr) == (2, said)
     done = run(project, "check", "run.json", "--format", "float64")
     assert done.returncode == 2
 

@@ -194,6 +194,17 @@ def test_formats_and_kernels_can_be_fewer(saved: Saved) -> None:
     assert "it holds nothing of float64; check the dump" in report.not_audited[1].reason
 
 
+def test_the_kernel_of_a_site_goes_before_that_of_all_sites_and_after_the_command_line(saved: Saved) -> None:
+    policy = Policy(kernels=("native",), sites=(SiteWords(pattern="encoder.*", kernel="fused"),))
+    what = replace(BASE, policy=policy, kernels=(get_kernel("native"),))
+    for asked, expected in ((False, {"fused"}), (True, {"native"})):
+        here = replace(what, kernels_asked=asked)
+        for report in (rejudge_all(saved, "run.json", here), pipeline.run(sites(), here, "check")):
+            kernels = {site.name: {result.kernel for result in site.results} for site in report.sites}
+            assert kernels["encoder.noisy"] == expected
+            assert kernels["nan"] == {"native"}
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from ..report import Report
 
 ERROR = "error"
+# options that concern rows, and what they are where nothing is said
+ABOUT_ROWS = {
+    **dict.fromkeys(("eps", "compare_eps", "axis", "norm", "weight", "bias", "dtype", "field", "save_stats")),
+    "ftz": "none",
+    "loss_scale": "1",
+    "verify": "witness",
+}
 NAME_THEM = (
     "Every default format and kernel was judged. Name those that you ship, in pyproject.toml: [tool.lnaudit] "
     "formats = [...], kernels = [...] or runtime = [...]."
@@ -91,8 +98,8 @@ def _again(document: dict[str, object], source: str, words: Words, settings: Set
     from ..pipeline.rejudging import rejudge_all
     from ..pipeline.saving import read_saved
 
-    for option in ("eps", "compare_eps", "axis", "norm", "weight", "bias", "dtype", "field", "save_stats"):
-        if getattr(words, option) is not None:
+    for option, unsaid in ABOUT_ROWS.items():
+        if getattr(words, option) != unsaid:
             raise LnauditError(
                 "concerns rows, which statistics do not hold", "check the dumps", f"--{option.replace('_', '-')}"
             )

@@ -13,7 +13,7 @@ from .judging import SiteAudit
 from .saving import Saved, judged_by
 from .scanning import report_of
 from .settings import Settings
-from .statistics import Wanted, rejudge
+from .statistics import rejudge
 
 SAID = ("fail_on", "policy", "select", "ignore", "share")
 NOT_TRIED = "remedies were tried under another policy and are left out; check the dumps for them"
@@ -25,12 +25,11 @@ def rejudge_all(saved: Saved, source: str, settings: Settings) -> Report:
     A site about which the policy asks what only its rows could tell is not audited.
     """
     same = judged_by(settings.policy) == saved.judged_by
-    wanted = Wanted(formats=settings.formats, kernels=settings.kernels or (), tolerance=settings.tolerance, same=same)
     audits: list[SiteAudit] = []
     failures = list(saved.not_audited)
     for site in saved.sites:
         try:
-            audits.append(rejudge(site, settings.policy, wanted))
+            audits.append(rejudge(site, settings, same=same))
         except LnauditError as error:
             failures.append(NotAudited(source=site.figures.source, reason=f"in {source} it {error.reason}"))
     report = report_of(audits, failures, settings, "check")

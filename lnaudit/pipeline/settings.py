@@ -49,15 +49,19 @@ class Settings:
     def results(self, site: Site) -> tuple[tuple[Format, Kernel], ...]:
         """Return the emulations of a site, format by format."""
         own = None if site.kernel is None else (get_kernel(site.kernel),)
-        words = self.policy.of_site(site.name)
-        chosen = None if words.kernel is None else (get_kernel(words.kernel),)
-        asked = self.kernels if self.kernels_asked else None
-        kernels = asked or chosen or self.kernels or own or self.default_kernels
+        kernels = self.said_kernels(site.name) or own or self.default_kernels
         return tuple(
             (fmt, self.on_hardware(kernel).at(fmt, site.norm == "rms", site.rows.features))
             for fmt in self.formats
             for kernel in kernels or _usual_kernels(fmt)
         )
+
+    def said_kernels(self, site: str) -> tuple[Kernel, ...] | None:
+        """Return the kernels that the command line, else the policy of the site, else that of all sites names."""
+        own = self.policy.of_site(site).kernel
+        if own is None or (self.kernels_asked and self.kernels):
+            return self.kernels
+        return (get_kernel(own),)
 
     def named(self) -> dict[str, Any]:
         """Return what the report repeats of the emulations and their limit."""
@@ -95,16 +99,15 @@ class Settings:
 
     def plan(self, site: Site) -> Plan:
         """Return the plan of a site: everything at the model's epsilon, no others."""
-        own = self.policy.of_site(site.name).tolerance
-        said = self.tolerance if self.tolerance is not None else own
+        tolerance, tolerances = self.policy.accepted_errors(site.name, self.tolerance, (TOLERANCE, ()))
         return Plan(
             results=self.results(site),
             norm=site.norm,
             features=site.rows.features,
             model_epsilon=site.epsilon,
             epsilon=site.epsilon,
-            tolerance=self._tolerance if said is None else said,
-            tolerances=() if said is not None else tuple(self.policy.tolerances.items()),
+            tolerance=tolerance,
+            tolerances=tolerances,
             weight=site.weight,
             bias=site.bias,
             loss_scale=self.loss_scale,

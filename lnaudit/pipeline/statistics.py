@@ -14,13 +14,13 @@ from ..engine.rows import Plan
 from ..errors import LnauditError
 from ..formats import Format, get_format
 from ..kernels import Kernel, get_kernel
-from ..policy import Policy
 from ..report import Disagreement, SiteFigures, SiteReport
 from ..rules import SiteFacts
 from ..site import check_norm
 from ..summary import Summary, from_plain, to_plain
 from ..theory import largest_finite
 from .judging import SiteAudit, judge_site
+from .settings import Settings
 
 FACTS = ("axes", "unread_bytes", "weight_nonfinite", "bias_nonfinite", "better_axis")
 
@@ -116,38 +116,29 @@ def _emulation(fmt: str, kernel: str, flushes: str, *, rms: bool, features: int)
     return found, replace(get_kernel(kernel), flush_subnormals=flushes).at(found, rms, features)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What a policy asks of saved sites; empty where it leaves the choice. Same: remedies may be taken over."""
+def rejudge(site: SavedSite, settings: Settings, *, same: bool) -> SiteAudit:
+    """Judge a saved site under other settings: formats and kernels that they name, or what was saved.
 
-    formats: tuple[Format, ...] = ()
-    kernels: tuple[Kernel, ...] = ()
-    tolerance: float | None = None
-    same: bool = True
-
-
-def rejudge(site: SavedSite, policy: Policy, wanted: Wanted) -> SiteAudit:
-    """Judge a saved site under a policy.
+    same: they offer the same remedies, if the accepted errors are the same too.
 
     Raises
     ------
     LnauditError
-        If the policy asks for what only the rows could tell.
+        If what is asked only the rows could tell.
     """
-    plan, words = site.summary.plan, policy.of_site(site.figures.name)
+    plan, policy = site.summary.plan, settings.policy
+    words = policy.of_site(site.figures.name)
     for name, said in (("epsilon", site.figures.epsilon), ("norm", site.figures.norm), ("axis", site.figures.axis)):
         asked = getattr(words, name)
         if asked is not None and asked != (tuple(said) if isinstance(said, list) else said):
             raise LnauditError(f"was saved with {name} {said}, the policy says {asked}", "check the dump")
-    tolerance = wanted.tolerance if wanted.tolerance is not None else words.tolerance
-    single = () if tolerance is not None else tuple(policy.tolerances.items())
-    tolerance = next((t for t in (tolerance, policy.tolerance) if t is not None), plan.tolerance)
-    if policy.tolerance is None and not single and wanted.tolerance is None and words.tolerance is None:
-        single = plan.tolerances  # nothing is said: as it was
-    asked_plan = replace(plan, tolerance=tolerance, tolerances=single, variants=())
-    numbers = _numbers(plan, wanted, words.kernel)
+    saved = plan.tolerance, plan.tolerances
+    tolerance, tolerances = policy.accepted_errors(site.figures.name, settings.tolerance, saved)
+    asked_plan = replace(plan, tolerance=tolerance, tolerances=tolerances, variants=())
+    kernels = settings.said_kernels(site.figures.name) or ()
+    numbers = _numbers(plan, [fmt.name for fmt in settings.formats], [kernel.name for kernel in kernels])
     summary = _under(site.summary, asked_plan, numbers)
-    same = wanted.same and all(asked_plan.limit_of(fmt) == plan.limit_of(fmt) for fmt, _ in summary.plan.results)
+    same = same and all(asked_plan.limit_of(fmt) == plan.limit_of(fmt) for fmt, _ in summary.plan.results)
     report = SiteReport(
         **{**vars(site.figures), "verdict": "pass"},
         weakest_clean_kernel={},
@@ -165,11 +156,9 @@ def rejudge(site: SavedSite, policy: Policy, wanted: Wanted) -> SiteAudit:
     return judge_site(report, facts, _Kept(site, kept), policy)
 
 
-def _numbers(plan: Plan, wanted: Wanted, kernel: str | None) -> list[int]:
-    """Return the numbers of the results that are asked for."""
-    kernels = [kernel] if kernel is not None and not wanted.kernels else [k.name for k in wanted.kernels]
+def _numbers(plan: Plan, formats: list[str], kernels: list[str]) -> list[int]:
+    """Return the numbers of the results that are asked for; of an empty list all are."""
     saved = [(fmt.name, other.name) for fmt, other in plan.results]
-    formats = [fmt.name for fmt in wanted.formats]
     if formats and kernels:
         asked = [(fmt, name) for fmt in formats for name in kernels]
     else:

@@ -11,6 +11,8 @@ from typing import Any
 from ..findings import Finding
 from ..rules import thresholds_of
 
+Accepting = tuple[float, tuple[tuple[str, float], ...]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class SiteWords:
@@ -85,6 +87,18 @@ class Policy:
             if fnmatchcase(name, words.pattern):
                 found = {**{key: value for key, value in vars(words).items() if value is not None}, **found}
         return SiteWords(**{**found, "pattern": name})
+
+    def accepted_errors(self, site: str, asked: float | None, otherwise: Accepting) -> Accepting:
+        """Return the accepted error of a site and those of single formats.
+
+        asked: on the command line, before all else; otherwise: where the policy says nothing either.
+        """
+        said = asked if asked is not None else self.of_site(site).tolerance
+        if said is not None:
+            return said, ()
+        if self.tolerance is None and not self.tolerances:
+            return otherwise
+        return otherwise[0] if self.tolerance is None else self.tolerance, tuple(self.tolerances.items())
 
     def facts(self, site: str) -> dict[str, Any]:
         """Return what `rules.SiteFacts` holds of a policy."""
