@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from ..errors import LnauditError
 from ..findings import at_or_above
+from .writing import replacing, unwritable
 
 if TYPE_CHECKING:
     from ..report import Document, Report
@@ -93,18 +93,11 @@ def write_file(path: Path, lines: Iterable[str]) -> None:
     LnauditError
         If it cannot be written; then nothing is left behind.
     """
-    source = path.as_posix()
-    temporary = path.with_name(f".lnaudit-{secrets.token_hex(8)}.tmp")
     try:
-        try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.writelines(lines)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(path, "x", encoding="utf-8") as file:
+            file.writelines(lines)
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise LnauditError(f"cannot be written ({reason})", "name another place", source) from None
+        raise unwritable(error, path.as_posix()) from None
 
 
 def _forget_stdout() -> None:

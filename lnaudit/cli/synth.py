@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import LnauditError
+from .writing import replacing, unwritable
 
 if TYPE_CHECKING:
     from ..families import FamilySpec
@@ -84,23 +84,17 @@ def write_npy(spec: FamilySpec, path: Path, source: str, *, force: bool) -> None
         # a link stays a link: what it points to is written
         path = Path(os.path.realpath(path))
         _check_free(path, source, force)
-        temporary = path.with_name(f".lnaudit-{secrets.token_hex(8)}.tmp")
-        try:
-            with temporary.open("xb") as file:
-                # the descr of bfloat16 is <V2, as numpy.save with ml_dtypes has it
-                header = {"descr": spec.dtype.str, "fortran_order": False, "shape": spec.shape}
-                np.lib.format.write_array_header_1_0(file, header)
-                for block in blocks(spec):
-                    file.write(block.tobytes())
+        with replacing(path, "xb") as file:
+            # the descr of bfloat16 is <V2, as numpy.save with ml_dtypes has it
+            header = {"descr": spec.dtype.str, "fortran_order": False, "shape": spec.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for block in blocks(spec):
+                file.write(block.tobytes())
             _check_free(path, source, force)  # what another program has written meanwhile
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
     except FileNotFoundError:
         raise LnauditError("its folder does not exist", "make the folder first", source) from None
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise LnauditError(f"cannot be written ({reason})", "name another place", source) from None
+        raise unwritable(error, source) from None
 
 
 def _check_free(path: Path, source: str, force: bool) -> None:
