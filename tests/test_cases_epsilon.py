@@ -7,8 +7,6 @@ it is case B27.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -31,6 +29,7 @@ from .field_cases import (
     report_of,
     rng,
 )
+from .program import run as run_program
 
 ZERO_ROW = np.zeros((1, 10))
 TINY = rng(11).normal(0, 2e-4, (4, 768))
@@ -130,8 +129,7 @@ def test_b32_flushed_squares_leave_epsilon_alone(epsilon):
 def test_b32_ftz_is_an_option(epsilon, nan, tmp_path):
     np.save(tmp_path / "padding.npy", ZERO_ROW)
     options = ("--ftz", "--eps", epsilon, "--format", "float16", "--kernel", "native", "--output-format", "json")
-    command = [sys.executable, "-W", "error", "-m", "lnaudit", "scan", "padding.npy", *options]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    done = run_program("scan", "padding.npy", *options, cwd=tmp_path)
     report = json.loads(done.stdout)
     assert report["config"]["flush_subnormals"] == "all"
     assert report["sites"][0]["results"][0]["nan"] == nan

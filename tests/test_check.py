@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from .program import run_in as run
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -27,16 +27,6 @@ def project(tmp_path: Path) -> Path:
     np.save(tmp_path / "large.npy", (rng.standard_normal((30, 64)) * 500).astype(np.float32))
     (tmp_path / "lnaudit.toml").write_text('formats = ["float16"]\nkernels = ["native"]\n')
     return tmp_path
-
-
-def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "lnaudit", *words],
-        cwd=folder,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-    )
 
 
 def document(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The program as users run it: exit codes, streams, one-line errors."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from .program import run
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
-
-
-def run(*args, cwd=None, env=None):
-    """Run the program in a process of its own, warnings as errors."""
-    command = [sys.executable, "-W", "error", "-m", "lnaudit", *map(str, args)]
-    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS")}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment | (env or {}), timeout=120)
 
 
 @pytest.fixture

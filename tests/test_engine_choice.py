@@ -21,6 +21,8 @@ from lnaudit.errors import LnauditError
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import KERNELS
 
+from .program import run
+
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
@@ -152,10 +154,6 @@ def test_compiled_code_is_kept_and_a_damaged_or_missing_folder_is_no_error(small
     assert scan(small, cache, *words[2:])[0] == report
 
 
-def lnaudit_run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "lnaudit", *words], capture_output=True, text=True)
-
-
 def test_documents_do_not_depend_on_threads_or_engine(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     path = str(tmp_path / "acts.npy")
@@ -165,7 +163,7 @@ def test_documents_do_not_depend_on_threads_or_engine(tmp_path: Path) -> None:
     np.save(path, x)
     for command in (("scan", path), ("sweep", path, "--eps", "0,1e-6,1e-3", "--format", "float16,float32")):
         documents = {
-            lnaudit_run(*command, "--output-format", "json", "--engine", engine, "--jobs", jobs).stdout
+            run(*command, "--output-format", "json", "--engine", engine, "--jobs", jobs).stdout
             for engine, jobs in [("numpy", "1"), ("numpy", "2"), ("numpy", "5"), ("auto", "auto")]
             + ([("numba", "1"), ("numba", "2"), ("numba", "5")] if find_spec("numba") else [])
         }
@@ -175,18 +173,18 @@ def test_documents_do_not_depend_on_threads_or_engine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "1.5", "two", "", "100000", "1_0", "²"])
 def test_jobs_that_are_no_number_are_one_line(jobs: str, small: Path) -> None:
-    done = lnaudit_run("scan", str(small), "--jobs", jobs)
+    done = run("scan", str(small), "--jobs", jobs)
     said = f"lnaudit: --jobs: {jobs!r} is not a number from 1 to 1024; or auto\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
 def test_verbose_says_which_engine_and_why(small: Path) -> None:
-    done = lnaudit_run("scan", str(small), "--engine", "numpy", "-v")
+    done = run("scan", str(small), "--engine", "numpy", "-v")
     assert (done.returncode, done.stderr) == (0, f"lnaudit: {small}: engine numpy (asked for)\n")
-    assert lnaudit_run("scan", str(small), "--engine", "numpy").stderr == ""
-    done = lnaudit_run("scan", str(small), "--kernel", "torch-cpu", "-v")
+    assert run("scan", str(small), "--engine", "numpy").stderr == ""
+    done = run("scan", str(small), "--kernel", "torch-cpu", "-v")
     assert done.stderr == f"lnaudit: {small}: engine numpy (the compiled engine has none of these kernels)\n"
     assert (
-        lnaudit_run("sweep", "--engine", "numpy", "-v").stderr
+        run("sweep", "--engine", "numpy", "-v").stderr
         == "lnaudit: near-constant:offset=5,spread=1e-3,rows=64,features=768,seed=0: engine numpy (asked for)\n"
     )

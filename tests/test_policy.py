@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,8 @@ from lnaudit.errors import LnauditError
 from lnaudit.findings import Finding
 from lnaudit.policy import POLICY, Policy, find_policy, read_policy
 from lnaudit.rules import RULES
+
+from .program import run_in as run
 
 WHOLE = """
 formats = ["fp16", "float32"]
@@ -163,16 +163,6 @@ def test_findings_are_accepted_by_code_and_site_with_a_reason(tmp_path: Path) ->
         "accepted by the policy: 1 finding of LN104 at '*.ln1': checked by hand"
     ]
     assert policy.notes([]) == ["the policy accepts LN104 at '*.ln1', where there is none"]
-
-
-def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "lnaudit", *words],
-        cwd=folder,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-    )
 
 
 def config(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

@@ -4,8 +4,6 @@ import errno
 import io
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,6 +13,8 @@ from lnaudit import families
 from lnaudit.cli.app import app
 from lnaudit.families import DTYPES, FAMILIES, generate, parse_family
 from lnaudit.readers.npy import open_npy
+
+from .program import run
 
 SMALL = "near-constant:rows=20,features=32"
 
@@ -27,11 +27,6 @@ def folder(tmp_path, monkeypatch):
 
 def synth(*args):
     return CliRunner().invoke(app, ["synth", *args])
-
-
-def run(*args):
-    command = [sys.executable, "-W", "error", "-m", "lnaudit", *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def refused(done, said):
