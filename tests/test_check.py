@@ -75,6 +75,12 @@ def test_without_a_policy_the_last_line_says_how_to_name_what_is_shipped(project
         "formats = [...], kernels = [...] or runtime = [...]."
     )
     assert "Name those" not in run(project, "check", "fine.npy", "--format", "float16").stdout
+    # nor where that is not true: nothing was judged, or what was saved holds less
+    assert "Every default" not in run(project, "check", "missing.npy").stdout
+    run(project, "scan", "fine.npy", "--format", "float16", "--save-stats", "run.json")
+    assert "Every default" not in run(project, "check", "run.json").stdout
+    run(project, "scan", "fine.npy", "--save-stats", "run.json")
+    assert "Every default" in run(project, "check", "run.json").stdout
     (project / "lnaudit.toml").write_text('formats = ["float16"]\n')
     assert "Name those" not in run(project, "check", "fine.npy").stdout
 

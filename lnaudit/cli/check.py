@@ -18,6 +18,7 @@ from .request import runtime_notes
 if TYPE_CHECKING:
     from ..baseline import Known
     from ..pipeline import Settings
+    from ..policy import Policy
     from ..report import Report
 
 ERROR = "error"
@@ -76,10 +77,22 @@ def check(
         output.refuse(error, "check", words.output_format)
     report.notes[:0] = runtime_notes(words.runtime)
     output.write(report, words.output_format, words.ascii)
-    named = (policy.formats, policy.kernels, policy.runtimes, words.format, words.kernel, words.runtime)
-    if not any(named) and words.output_format == "table":
+    if words.output_format == "table" and not _named(words, policy) and _judged_by_default(report):
         output.write_out(f"{NAME_THEM}\n")
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))
+
+
+def _named(words: Words, policy: Policy) -> bool:
+    """Whether anything says which formats or kernels are shipped."""
+    return any((policy.formats, policy.kernels, policy.runtimes, words.format, words.kernel, words.runtime))
+
+
+def _judged_by_default(report: Report) -> bool:
+    """Whether every default format and kernel was judged: statistics may hold others, and there may be no site."""
+    from ..formats import DEFAULT_FORMATS
+
+    defaults = [fmt.name for fmt in DEFAULT_FORMATS]
+    return bool(report.sites) and report.config["formats"] == defaults and report.config["kernels"] is None
 
 
 def _judged(paths: list[str], words: Words, settings: Settings) -> Report:
