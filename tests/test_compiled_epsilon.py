@@ -46,8 +46,8 @@ def parts(summary: Summary, where: str = "") -> Iterator[tuple[str, Any]]:
             elif isinstance(value, np.ndarray):
                 value = value.tolist()
             yield f"{where}{name} {part}", value
-    for number, point in enumerate(summary.points):
-        yield from parts(point, f"{where}point {number} ")
+    for number in range(len(summary.plan.points)):
+        yield from parts(summary.at_point(number), f"{where}point {number} ")
     if summary.fixed is not None:
         yield from parts(summary.fixed, f"{where}fixed ")
 

@@ -27,7 +27,13 @@ AT_ONCE = 1 << 16  # numbers in an array of rows and epsilons: it stays in cache
 LARGEST_EPSILON = 2.0**500  # above it the Newton step for the low part of 1/std would have to be scaled
 INVERSES = ("div", "recip_sqrt", "rsqrt")
 # JSON keys of counts, in the order of `judgements`
-COUNTED = ("nonfinite_rows", "zero_over_zero_rows", "collapsed_rows", "affine_overflow_rows")
+COUNTED = (
+    "nonfinite_rows",
+    "zero_over_zero_rows",
+    "collapsed_rows",
+    "affine_overflow_rows",
+    "costly_cast_rows",
+)
 
 
 def covers(rows: InputStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> bool:
@@ -68,32 +74,30 @@ def _packed(mask: Array, size: int) -> Array:
 
 
 @dataclass(kw_only=True)
-class Verdict:
-    """What a point makes of the rows.
+class Verdicts:
+    """What each point makes of the rows; arrays have an entry a point.
 
     unusual: rows that are not plainly healthy. codes: rows by number of their primary code, from 1. far: rows of LN204
-    and of LN202 far beyond the limit. others: counts by JSON key, that need not be looked at where no row is unusual.
-    error, cast_error: largest E of a healthy row and largest G, and their rows, -1 without one. smallest, keys,
-    amounts: of the histogram of the healthy rows' errors. moments: sum of the core and of its squares. coded: rows of
-    any code, packed.
+    and of LN202 far beyond the limit. others: counts by `COUNTED`. worst, worst_row: largest E of a healthy row and
+    largest G, and their rows, -1 without one. smallest, keys, amounts: of the histogram of the healthy rows' errors.
+    moments: sum of the core and of its squares. coded: rows of any code, packed.
     """
 
-    unusual: int
-    codes: list[int]
-    far: list[int]
-    others: dict[str, int]
-    costly_cast_rows: int
-    error: tuple[float, int]
-    cast_error: tuple[float, int]
-    smallest: float
-    keys: Array
-    amounts: Array
+    unusual: Array
+    codes: Array
+    far: Array
+    others: Array
+    worst: Array
+    worst_row: Array
+    smallest: Array
+    keys: list[Array]
+    amounts: list[Array]
     moments: Array
     coded: Array
 
-    def has_code(self, rows: int) -> Array:
-        """Return which of so many rows have a code."""
-        return np.unpackbits(self.coded.view(np.uint8), count=rows, bitorder="little").view(bool)
+    def has_code(self, point: int, rows: int) -> Array:
+        """Return which of so many rows have a code at a point."""
+        return np.unpackbits(self.coded[point].view(np.uint8), count=rows, bitorder="little").view(bool)
 
 
 def _hows(at: Stages, inverse: str, rms: bool) -> tuple[Any, ...]:
@@ -174,46 +178,52 @@ class Emulation:
         failing, bad, worst, at = (np.concatenate(column) for column in zip(*parts, strict=True))
         return failing, bad, worst, np.where(at >= 0, self._rows.index[at], -1)
 
-    def verdicts(self, epsilons: tuple[float, ...], affine: Array) -> Iterator[Verdict]:
-        """Yield what each epsilon makes of the rows, were it the model's.
+    def verdicts(self, epsilons: tuple[float, ...], affine: Array) -> Verdicts:
+        """Return what each epsilon makes of the rows, were it the model's.
 
         affine: rows whose output is not finite though the core is, shape (epsilons or 1, rows).
         """
         packed = np.broadcast_to(_packed(affine, self._size), (len(epsilons), self._size // LANES))
-        for some in self._groups(epsilons):
-            yield from self._judged(epsilons[some], np.ascontiguousarray(packed[some]))
+        bins = np.zeros(judgements.BINS, np.int32)
+        parts = [
+            self._judged(epsilons[some], np.ascontiguousarray(packed[some]), bins) for some in self._groups(epsilons)
+        ]
+        counts, coded, worst, at, smallest, moments, keys, amounts = zip(*parts, strict=True)
+        counted, rows = np.concatenate(counts), np.concatenate(at, axis=1)
+        return Verdicts(
+            unusual=counted[:, 0],
+            codes=counted[:, 1 : judgements.CODES],
+            far=counted[:, judgements.FAR : judgements.FAR + 2],
+            others=counted[:, judgements.NONFINITE :],
+            worst=np.concatenate(worst, axis=1),
+            worst_row=np.where(rows >= 0, self._rows.index[rows], -1),
+            smallest=np.concatenate(smallest),
+            keys=[part for group in keys for part in group],
+            amounts=[part for group in amounts for part in group],
+            moments=np.concatenate(moments),
+            coded=np.concatenate(coded),
+        )
 
-    def _judged(self, epsilons: tuple[float, ...], affine: Array) -> Iterator[Verdict]:
+    def _judged(self, epsilons: tuple[float, ...], affine: Array, bins: Array) -> tuple[Any, ...]:
+        """Return the columns of some points: counts, rows with a code, the worst and their rows, and so on."""
         table, masks, held = self._table, self._masks, np.array(epsilons)
         scale, scale_low, nonfinite, zero, nothing = self._respond(epsilons)
-        error, cost, total, square, *dearest = judgements.point_errors(
+        error, cost, total, square, dearest, dearest_at = judgements.point_errors(
             table, masks, held, float(self._plan.features), self._low, self._changed, scale, scale_low, nonfinite
         )
-        bins = np.zeros(judgements.BINS, np.int32)
-        *largest, smallest, filled, keys, amounts = judgements.tally(error, masks, nonfinite, bins)
+        largest, largest_at, smallest, filled, *parts = judgements.tally(error, masks, nonfinite, bins)
         coded, counts = judgements.count_codes(
             table, masks, held, self._accepted, scale, nonfinite, zero, nothing, affine, error, cost
         )
         moments = np.stack([part[:, : self._n].sum(axis=1) for part in (total, square)], axis=1)
-        columns = (counts, filled, smallest)
-        worst, costs = self._with_rows(*largest), self._with_rows(*dearest)
-        for k, (counted, n, least) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            yield Verdict(
-                unusual=counted[0],
-                codes=counted[1 : judgements.CODES],
-                far=counted[judgements.FAR : judgements.FAR + 2],
-                others=dict(zip(COUNTED, counted[judgements.NONFINITE : judgements.COSTLY], strict=True)),
-                costly_cast_rows=counted[judgements.COSTLY],
-                error=worst[k],
-                cast_error=costs[k],
-                smallest=least,
-                keys=keys[k, :n],
-                amounts=amounts[k, :n],
-                moments=moments[k],
-                coded=coded[k],
-            )
-
-    def _with_rows(self, largest: Array, at: Array) -> list[tuple[float, int]]:
-        """Return each number with the index of its row, -1 where there is none."""
-        rows = np.where(at >= 0, self._rows.index[at], -1)
-        return list(zip(largest.tolist(), rows.tolist(), strict=True))
+        # copies, for the room that they were counted in is large
+        histograms = ([part[:n].copy() for part, n in zip(array, filled.tolist(), strict=True)] for array in parts)
+        return (
+            counts,
+            coded,
+            np.stack((largest, dearest)),
+            np.stack((largest_at, dearest_at)),
+            smallest,
+            moments,
+            *histograms,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from ..theory import largest_finite
 from .codes import CODES, DEVIATIONS, OPERATIONS, Before, Judged, code_numbers, first_bad_operation, worst_of_code
 from .model import ResultSummary
 
-if TYPE_CHECKING:
-    from ..engine.numba_epsilon import Verdict
-
 Array = NDArray[Any]
 NEARLY = 0.99  # of the range: what stays below cannot pass it by rounding
+# JSON keys of counts
+GRADIENT_OVERFLOWS = ("gradient_overflow_rows", "gradient_overflow_constant_rows")
 HALF_RANGE = 0.5  # a row that comes so far is worth a word (design 7: LN106)
 
 
@@ -30,11 +29,12 @@ class Peaks:
     """What every point asks of the rows again.
 
     large: rows in which a stage comes far in its dtype's range; shares: shape (stages, large rows), their largest
-    magnitudes as shares of the range. reach: largest finite weight times the loss scale.
+    magnitudes as shares of the range; named: what the largest are called. reach: largest finite weight times the loss
+    scale.
     """
 
     large: Array
-    stages: list[str]
+    named: tuple[str, ...]
     shares: Array
     smallest_variance: float
     reach: float
@@ -85,7 +85,7 @@ def fold_statistics(
     large = np.flatnonzero(largest > HALF_RANGE)
     return Peaks(
         large=large,
-        stages=list(shares),
+        named=tuple(f"healthy peak: {stage}" for stage in shares),
         shares=np.stack([share[large] for share in shares.values()]),
         smallest_variance=smallest,
         reach=largest_finite(plan.weight) * plan.loss_scale,
@@ -116,50 +116,29 @@ def fold_judged(judged: Judged, before: Before, peaks: Peaks, fmt: Format, out: 
         healthy = cast.finite & ~judged.nonfinite
         _count_codes(judged, before, numbers, out)
     if len(peaks.large):
-        _see_peaks(peaks, None if numbers is None else numbers == 0, rows, out)
+        out.extremes.take(peaks.named, *peaks_of(peaks, None if numbers is None else numbers == 0, rows))
     out.error.see(stats.error if healthy is None else stats.error[healthy])
     out.extremes.see("error", stats.error, rows.index, healthy)
     out.extremes.see("cast_error", cast.error, rows.index)
     out.counts["costly_cast_rows"] += int(np.count_nonzero(cast.error > judged.accepted))
-    _fold_gradient(rows, judged.plan, peaks, fmt, out)
+    overflows = gradient_overflows(rows, judged.plan, judged.plan.epsilon, peaks, fmt)
+    out.counts.update(dict(zip(GRADIENT_OVERFLOWS, overflows, strict=True)))
     return numbers
 
 
-def fold_verdict(
-    verdict: Verdict, rows: InputStatistics, plan: Plan, peaks: Peaks, fmt: Format, out: ResultSummary
-) -> None:
-    """Fold what the compiled loops found at a point, as `fold_judged` does with the rows themselves."""
-    out.moments += verdict.moments
-    if verdict.unusual:
-        out.counts["failing_rows"] += sum(verdict.codes)
-        for code, amount in zip(CODES[1:-1], verdict.codes[:-1], strict=True):
-            if amount:
-                out.primary[code] += amount
-        for code, amount in zip(DEVIATIONS, verdict.far, strict=True):
-            out.counts[f"{code} beyond"] += amount
-        out.counts.update(verdict.others)
-    if len(peaks.large):
-        _see_peaks(peaks, ~verdict.has_code(len(rows.index)) if verdict.unusual else None, rows, out)
-    if len(verdict.keys):
-        out.error._add(verdict.keys, verdict.amounts)
-        out.error.min, out.error.max = min(out.error.min, verdict.smallest), max(out.error.max, verdict.error[0])
-    for name, (value, row) in (("error", verdict.error), ("cast_error", verdict.cast_error)):
-        if row >= 0:
-            out.extremes._put(name, (value, row, 0.0))
-    out.counts["costly_cast_rows"] += verdict.costly_cast_rows
-    _fold_gradient(rows, plan, peaks, fmt, out)
+def peaks_of(peaks: Peaks, sound: Array | None, rows: InputStatistics) -> tuple[Array, Array]:
+    """Return the peaks by stage of rows without a code, and their rows, -1 where there are none.
 
-
-def _see_peaks(peaks: Peaks, sound: Array | None, rows: InputStatistics, out: ResultSummary) -> None:
-    """Note the peaks of rows without a code; sound: which these are, None where all are."""
+    sound: which rows these are, None where all are.
+    """
     large, shares = peaks.large, peaks.shares
     if sound is not None:
         here = sound[large]
         large, shares = large[here], shares[:, here]
-    if len(large):
-        # the first of the largest, as `Extremes` has it
-        for stage, share, at in zip(peaks.stages, shares, shares.argmax(axis=1).tolist(), strict=True):
-            out.extremes._put(f"healthy peak: {stage}", (float(share[at]), int(rows.index[large[at]]), 0.0))
+    if not len(large):
+        return np.zeros(len(shares)), np.full(len(shares), -1)
+    at = shares.argmax(axis=1)  # the first of the largest, as `Extremes` has it
+    return shares[np.arange(len(shares)), at], rows.index[large[at]]
 
 
 def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSummary) -> None:
@@ -219,18 +198,15 @@ def _fold_rows_of_codes(judged: Judged, before: Before, numbers: Array, out: Res
             out.operations[(CODES[number], OPERATIONS[operation])] += amount
 
 
-def _fold_gradient(rows: InputStatistics, plan: Plan, peaks: Peaks, fmt: Format, out: ResultSummary) -> None:
-    """Count the rows in which an upstream gradient overflows."""
+def gradient_overflows(rows: InputStatistics, plan: Plan, epsilon: float, peaks: Peaks, fmt: Format) -> tuple[int, int]:
+    """Return in how many rows an upstream gradient overflows at an epsilon: in others and in constant ones."""
     # no gain is larger than that of the smallest variance
-    smallest = peaks.smallest_variance + plan.effective(plan.epsilon)
+    smallest = peaks.smallest_variance + plan.effective(epsilon)
     if smallest > 0 and peaks.reach / math.sqrt(smallest) < NEARLY * fmt.max:
-        return
-    gradient, _ = gains(rows, plan.epsilon, plan.features, plan.rms, plan.prescale)
+        return 0, 0
+    gradient, _ = gains(rows, epsilon, plan.features, plan.rms, plan.prescale)
     overflows = gradient * peaks.reach > fmt.max
-    out.counts.update(
-        gradient_overflow_rows=int(np.count_nonzero(~rows.constant & overflows)),
-        gradient_overflow_constant_rows=int(np.count_nonzero(rows.constant & overflows)),
-    )
+    return int(np.count_nonzero(~rows.constant & overflows)), int(np.count_nonzero(rows.constant & overflows))
 
 
 def _unverified(judged: Judged, fmt: Format) -> Array:

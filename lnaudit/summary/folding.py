@@ -13,9 +13,10 @@ from ..engine.rows import CastStatistics, InputStatistics, KernelStatistics, Pla
 from ..formats import Format
 from ..kernels import Kernel
 from .codes import Before, Judged, before_epsilon, judge, row_limits
-from .fold_result import Peaks, fold_details, fold_judged, fold_statistics, fold_verdict
+from .fold_result import Peaks, fold_details, fold_judged, fold_statistics
 from .fold_rows import fold_drift, fold_gain, fold_mismatch, fold_rows
 from .model import EpsilonTable, ResultSummary, Summary
+from .points import point_table
 
 if TYPE_CHECKING:
     from ..engine.numba_epsilon import Emulation
@@ -58,10 +59,11 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
             elif plan.epsilons:
                 under.results[i].table = EpsilonTable(*compiled.deviations(judged.limits))
         if compiled is not None and not stats.point_error.shape[1]:
-            verdicts = compiled.verdicts(plan.points, _affine(stats))
-            for point, verdict in zip(summary.points, verdicts, strict=True):
-                fold_verdict(verdict, rows, point.plan, peaks, fmt, point.results[i])
+            if plan.points:
+                verdicts = compiled.verdicts(plan.points, _affine(stats))
+                summary.tables[i] = point_table(verdicts, rows, plan, peaks, fmt)
             continue
+        summary.add_points()
         for start in range(0, len(summary.points), AT_ONCE):
             _fold_points(rows, cast, stats, before, peaks, i, start, summary.points[start : start + AT_ONCE])
     return summary

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.rows import Plan
 from ..theory import collapse_ratio
-from .parts import Extremes, Histogram
+from .parts import Extremes, Histogram, larger
+
+if TYPE_CHECKING:
+    from .points import PointTable
 
 Array = NDArray[Any]
 WITNESS_ROWS = 64
@@ -70,14 +73,13 @@ class EpsilonTable:
 
     def merge(self, other: EpsilonTable) -> None:
         """Take in the table of other rows."""
-        if not (other.failing.any() or (other.worst_row >= 0).any()):  # as at points, which have none
-            return
         self.failing += other.failing
         self.nonfinite += other.nonfinite
-        better = (other.worst > self.worst) | ((other.worst == self.worst) & (other.worst_row < self.worst_row))
-        better &= other.worst_row >= 0
-        self.worst = np.where(better, other.worst, self.worst)
-        self.worst_row = np.where(better, other.worst_row, self.worst_row)
+        self.worst, self.worst_row = larger(self.worst, self.worst_row, other.worst, other.worst_row)
+
+
+# of points, which try no other epsilons
+NO_TABLE = EpsilonTable.empty(1)
 
 
 @dataclass
@@ -104,7 +106,7 @@ class ResultSummary:
         """Take in the summary of other rows."""
         for name in ("counts", "primary", "operations"):
             getattr(self, name).update(getattr(other, name))
-        if self.table is not other.table:  # points have one that is empty
+        if other.table is not NO_TABLE:
             self.table.merge(other.table)
         for name in ("extremes", "first", "error", "variance_error", "ratio"):
             getattr(self, name).merge(getattr(other, name))
@@ -115,15 +117,17 @@ class ResultSummary:
 class Summary:
     """All rows of a site under a plan.
 
-    points: for each point of the plan the results as far as they depend on its epsilon; fixed: what does not, None if
-    there are no points. variants: the results under each further tolerance of the plan; of their input only what
-    depends on it.
+    points: for each point of the plan the results as far as they depend on its epsilon, none if none was judged by
+    itself; tables: by number those results that all points were judged of at once; fixed: what does not depend on
+    epsilon, None if there are no points. variants: the results under each further tolerance of the plan; of their
+    input only what depends on it.
     """
 
     plan: Plan
     input: InputSummary
     results: list[ResultSummary]
     points: list[Summary] = field(default_factory=list)
+    tables: dict[int, PointTable] = field(default_factory=dict)
     fixed: Summary | None = None
     variants: list[Summary] = field(default_factory=list)
 
@@ -132,35 +136,47 @@ class Summary:
         """Return the summary of no rows."""
         size = len(plan.tried)
         results = [ResultSummary(EpsilonTable.empty(size)) for _ in plan.results]
-        # there may be many of them: nothing is made that they have no use for
-        no_input, no_table = InputSummary(np.zeros(1)), EpsilonTable.empty(1)
-        points = [
-            cls(plan.at(epsilon), no_input, [ResultSummary(no_table) for _ in plan.results]) for epsilon in plan.points
-        ]
-        fixed = cls.empty(replace(plan, points=(), variants=())) if points else None
+        fixed = cls.empty(replace(plan, points=(), variants=())) if plan.points else None
         variants = [cls.empty(plan.under(tolerance)) for tolerance in plan.variants]
-        return cls(plan, InputSummary(np.zeros(size)), results, points, fixed, variants)
+        return cls(plan, InputSummary(np.zeros(size)), results, fixed=fixed, variants=variants)
+
+    def add_points(self) -> None:
+        """Make room for what becomes of single points, if there is none."""
+        if not self.points:
+            no_input, plans = InputSummary(np.zeros(1)), map(self.plan.at, self.plan.points)
+            self.points = [Summary(plan, no_input, [ResultSummary(NO_TABLE) for _ in plan.results]) for plan in plans]
 
     def merge(self, other: Summary) -> None:
         """Take in the summary of other rows under the same plan."""
         self.input.merge(other.input)
-        for part, same in zip((self, *self.points), (other, *other.points), strict=True):
-            for mine, theirs in zip(part.results, same.results, strict=True):
-                mine.merge(theirs)
+        if other.points:
+            self.add_points()
+            for point, same in zip(self.points, other.points, strict=True):
+                point._merge_results(same)
+        for number, table in other.tables.items():
+            self.tables.setdefault(number, table.emptied()).merge(table)
+        self._merge_results(other)
         for variant, same in zip(self.variants, other.variants, strict=True):
             variant.merge(same)
         if self.fixed is not None and other.fixed is not None:
             self.fixed.merge(other.fixed)
 
+    def _merge_results(self, other: Summary) -> None:
+        for mine, theirs in zip(self.results, other.results, strict=True):
+            mine.merge(theirs)
+
     def at_point(self, number: int) -> Summary:
         """Return the summary of a scan at the epsilon of a point, but for rows and figures that only findings name."""
         assert self.fixed is not None
-        point = self.points[number]
-        whole = Summary(point.plan, self.fixed.input, [])
-        for fixed, judged in zip(self.fixed.results, point.results, strict=True):
-            result = ResultSummary(EpsilonTable.empty(1))
-            for part in (fixed, judged):
-                result.merge(replace(part, table=result.table))
+        plan = self.plan.at(self.plan.points[number])
+        whole = Summary(plan, self.fixed.input, [])
+        for i, fixed in enumerate(self.fixed.results):
+            result = ResultSummary(NO_TABLE)
+            result.merge(replace(fixed, table=NO_TABLE))
+            if self.points:
+                result.merge(self.points[number].results[i])
+            if i in self.tables:
+                result.merge(self.tables[i].at(number))
             whole.results.append(result)
         return whole
 

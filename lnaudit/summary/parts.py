@@ -13,6 +13,12 @@ DENSE = 4  # a histogram with fewer bins than this times its numbers is counted 
 MOST_WAITING = 1 << 16  # bins of parts that wait to be added up
 
 
+def larger(values: Array, rows: Array, others: Array, other_rows: Array) -> tuple[Array, Array]:
+    """Return the larger of two values each, with its row; ties go to the smaller row, a row -1 is none."""
+    better = (other_rows >= 0) & ((rows < 0) | (others > values) | ((others == values) & (other_rows < rows)))
+    return np.where(better, others, values), np.where(better, other_rows, rows)
+
+
 class Extremes:
     """Largest values by name, each with the row that attains it; ties go to the smallest row, NaN never counts."""
 
@@ -42,6 +48,12 @@ class Extremes:
         at = 0 if where is None else int(where.argmax()) if len(where) else -1
         if len(index) and (where is None or where[at]):
             self._put(name, (0.0, int(index[at]), 0.0))
+
+    def take(self, names: tuple[str, ...], values: Array, rows: Array) -> None:
+        """Take in the largest values by name, with their rows; a row -1 is none."""
+        for name, value, row in zip(names, values.tolist(), rows.tolist(), strict=True):
+            if row >= 0:
+                self._put(name, (value, row, 0.0))
 
     def _put(self, name: str, seen: tuple[float, int, float]) -> None:
         best = self._best.get(name)
@@ -121,6 +133,12 @@ class Histogram:
         for part in other._parts:
             self._add(*part)
         self.min, self.max = min(self.min, other.min), max(self.max, other.max)
+
+    def add(self, keys: Array, counts: Array, smallest: float, largest: float) -> None:
+        """Take in numbers that are counted by bin: numbers of bins, ascending, and how many are in each."""
+        if len(keys):
+            self._add(keys, counts)
+            self.min, self.max = min(self.min, smallest), max(self.max, largest)
 
     def _add(self, keys: Array, counts: Array) -> None:
         self._parts.append((keys, counts))
