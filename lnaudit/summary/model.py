@@ -21,7 +21,12 @@ Array = NDArray[Any]
 WITNESS_ROWS = 64
 
 
-def _fine_histogram() -> Histogram:
+def _of_variances() -> Histogram:
+    """Three digits instead of two; more would fill, where variances span decades, more bins than all else together."""
+    return Histogram(bits=10)
+
+
+def _of_ratios() -> Histogram:
     """Ratios crowd around 1, where what is missing is what matters: four digits instead of two."""
     return Histogram(bits=14)
 
@@ -37,7 +42,7 @@ class InputSummary:
     counts: Counter[str] = field(default_factory=Counter)
     extremes: Extremes = field(default_factory=Extremes)
     first: Extremes = field(default_factory=Extremes)
-    variance: Histogram = field(default_factory=_fine_histogram)
+    variance: Histogram = field(default_factory=_of_variances)
     gain: Histogram = field(default_factory=Histogram)
 
     def collapse_ratio(self, epsilon: float, **asked: float) -> dict[str, float | None]:
@@ -99,7 +104,7 @@ class ResultSummary:
     first: Extremes = field(default_factory=Extremes)
     error: Histogram = field(default_factory=Histogram)
     variance_error: Histogram = field(default_factory=Histogram)
-    ratio: Histogram = field(default_factory=_fine_histogram)
+    ratio: Histogram = field(default_factory=_of_ratios)
     moments: Array = field(default_factory=lambda: np.zeros(2))
 
     def merge(self, other: ResultSummary) -> None:

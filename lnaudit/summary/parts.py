@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 DENSE = 4  # a histogram with fewer bins than this times its numbers is counted in an array of all its bins
-MOST_WAITING = 1 << 16  # bins of parts that wait to be added up
+MOST_WAITING = 1 << 14  # bins of parts that wait to be added up
 
 
 def larger(values: Array, rows: Array, others: Array, other_rows: Array) -> tuple[Array, Array]:
