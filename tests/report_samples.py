@@ -10,13 +10,13 @@ from lnaudit.report import (
     Cast,
     ConstantCost,
     ModelEpsilon,
-    NotAudited,
     Recommendation,
     Remedy,
     Report,
     Result,
     SiteReport,
 )
+from lnaudit.site import NotAudited
 
 LONG_KERNEL = "native:reduction=serial,variance=one_pass"
 FLOAT32_LITERAL = 9.999999747378752e-06  # 1e-5 as float32 holds it
@@ -65,6 +65,8 @@ def result(
         affine={"nan": 0, "inf": 0, "nonfinite_rows": 0},
         gradient_overflow_rows=0,
         failing_rows=0,
+        noise={"p50": 1.1e-7, "p99": 3.4e-7, "max": 4.2e-7},
+        range={"smallest": 6e-8, "normal": 6.1e-5, "max": 65504.0},
         first_bad_operation={},
         recommendation=recommendation(),
         constants=[],
@@ -109,6 +111,7 @@ def site(name: str = "svtr_ln0", results: list[Result] | None = None, **changes:
         },
         parameters={"weight_nonfinite": 0, "bias_nonfinite": 0, "max_abs_weight": 1.0},
         variance={"min": 0.1324, "p01": 0.1431, "p50": 0.8092, "p99": 2.1, "max": 2.5},
+        variance_bins={"lower": [0.125, 0.75, 2.0], "upper": [0.15625, 0.875, 2.5], "rows": [10, 745, 10]},
         collapse_ratio={"min": 0.99992447, "p01": 0.99993, "p50": 0.99999},
         epsilon_dominated_rows=0,
         gain={"p50": 1.1, "max": 2.7, "radial_max": 1e-4},

@@ -19,6 +19,7 @@ from ..kernels import Kernel
 
 Array = NDArray[Any]
 T = TypeVar("T", bound="InputStatistics | CastStatistics | KernelStatistics")
+ALREADY = (1e-3, 1e-2)  # a row so close to mean 0 and variance 1 looks like the output of a norm
 
 
 def accepted_error(tolerance: float, fmt: Format) -> float:
@@ -63,6 +64,8 @@ class Plan:
         The row error at the points is taken element by element with the output rounding, not by the closed form.
     double_double : bool
         The reference is in double-double even if no result is in float64.
+    already : (float, float)
+        Within these of mean 0 and variance 1 a row counts as already normalized.
     """
 
     results: tuple[tuple[Format, Kernel], ...]
@@ -82,6 +85,7 @@ class Plan:
     points: tuple[float, ...] = ()
     by_elements: bool = False
     double_double: bool = False
+    already: tuple[float, float] = ALREADY
 
     def at(self, epsilon: float) -> Plan:
         """Return the plan of a point: the same emulations with that epsilon for the model's."""

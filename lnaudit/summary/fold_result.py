@@ -149,7 +149,7 @@ def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSumm
         if amount:
             out.primary[code] += amount
             if code in DEVIATIONS:
-                beyond = (numbers == CODES.index(code)) & (judged.error > 5 * judged.limits)
+                beyond = (numbers == CODES.index(code)) & ~(judged.error <= 5 * judged.limits)
                 out.counts[f"{code} beyond"] += int(np.count_nonzero(beyond))
     if nonfinite.any():
         out.counts["nonfinite_rows"] += int(np.count_nonzero(nonfinite))
@@ -160,7 +160,9 @@ def _count_codes(judged: Judged, before: Before, numbers: Array, out: ResultSumm
     out.counts["affine_overflow_rows"] += int(np.count_nonzero(judged.stats.affine_overflow))
 
 
-def fold_details(judged: Judged, before: Before, numbers: Array | None, fmt: Format, out: ResultSummary) -> None:
+def fold_details(
+    judged: Judged, before: Before, numbers: Array | None, fmt: Format, kernel: Kernel, out: ResultSummary
+) -> None:
     """Fold what is reported of the emulated epsilon beside the verdict, and the rows that findings name."""
     rows, stats = judged.rows, judged.stats
     healthy = judged.cast.finite & ~judged.nonfinite
@@ -170,6 +172,9 @@ def fold_details(judged: Judged, before: Before, numbers: Array | None, fmt: For
     out.extremes.see("residual_error", residual, rows.index, healthy)
     ratio = np.where(judged.nonfinite, np.nan, judged.scale**2 * judged.response.A.reshape(-1))
     out.ratio.see(ratio[before.varying])
+    if kernel.has_closed_form(judged.plan.rms):
+        noise = np.broadcast_to(judged.response.D, (1, len(rows.index)))[0]
+        out.noise.see((np.ldexp(noise, 2 * rows.unit) if rows.scaled else noise)[before.varying])
     out.counts.update(
         unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
         nan=int(stats.core_nan.sum()),

@@ -13,11 +13,9 @@ from ..theory import collapse_ratio
 from .model import InputSummary
 
 Array = NDArray[Any]
-# a row counts as already normalized within these of mean 0 and variance 1
-ALREADY_MEAN, ALREADY_VARIANCE = 1e-3, 1e-2
 
 
-def fold_rows(rows: InputStatistics, out: InputSummary) -> None:
+def fold_rows(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     """Fold what does not depend on epsilon."""
     amax = np.maximum(np.abs(rows.x_max), np.abs(rows.x_min))
     varying = ~rows.constant
@@ -44,8 +42,8 @@ def fold_rows(rows: InputStatistics, out: InputSummary) -> None:
     out.first.see_first("zero", rows.index, amax == 0)
     out.first.see_first("constant", rows.index, rows.constant)
     out.variance.see(variance[varying])
-    mean = np.ldexp(rows.mean, rows.unit)
-    normalized = varying & (np.abs(mean) <= ALREADY_MEAN) & (np.abs(variance - 1) <= ALREADY_VARIANCE)
+    mean, (of_mean, of_variance) = np.ldexp(rows.mean, rows.unit), plan.already
+    normalized = varying & (np.abs(mean) <= of_mean) & (np.abs(variance - 1) <= of_variance)
     out.counts["normalized_rows"] += int(normalized.sum())
 
 

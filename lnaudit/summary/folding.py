@@ -30,7 +30,7 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
     """Return the Summary of some rows; engine: what works out many epsilons, "numpy" or "numba", bit by bit alike."""
     summary = Summary.empty(plan)
     rows = statistics.input
-    fold_rows(rows, summary.input)
+    fold_rows(rows, plan, summary.input)
     fixed = summary.fixed
     if fixed is not None:
         fixed.input.merge(summary.input)
@@ -53,7 +53,7 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
         for under in (summary, *summary.variants):
             judged = judged.under(fmt, under.plan)
             numbers = fold_judged(judged, before, peaks, fmt, under.results[i])
-            fold_details(judged, before, numbers, fmt, under.results[i])
+            fold_details(judged, before, numbers, fmt, kernel, under.results[i])
             if compiled is None:
                 _fold_table(rows, cast, stats, fmt, kernel, under.plan, under.results[i])
             elif plan.epsilons:

@@ -93,7 +93,8 @@ class ResultSummary:
 
     counts: rows and elements by JSON key, and rows of a code beyond five limits; primary: rows by code; operations:
     (code, first bad operation) -> rows. extremes: worst measured values, of each code too; first: first rows of a kind.
-    moments: of a point, sum of all elements of the core and of their squares.
+    noise: of rows that are not constant, mean((v_hat - v)^2) in units of the file's variances. moments: of a point, sum
+    of all elements of the core and of their squares.
     """
 
     table: EpsilonTable
@@ -103,6 +104,7 @@ class ResultSummary:
     extremes: Extremes = field(default_factory=Extremes)
     first: Extremes = field(default_factory=Extremes)
     error: Histogram = field(default_factory=Histogram)
+    noise: Histogram = field(default_factory=Histogram)
     variance_error: Histogram = field(default_factory=Histogram)
     ratio: Histogram = field(default_factory=_of_ratios)
     moments: Array = field(default_factory=lambda: np.zeros(2))
@@ -113,7 +115,7 @@ class ResultSummary:
             getattr(self, name).update(getattr(other, name))
         if other.table is not NO_TABLE:
             self.table.merge(other.table)
-        for name in ("extremes", "first", "error", "variance_error", "ratio"):
+        for name in ("extremes", "first", "error", "noise", "variance_error", "ratio"):
             getattr(self, name).merge(getattr(other, name))
         self.moments = self.moments + other.moments
 

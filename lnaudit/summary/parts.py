@@ -192,6 +192,14 @@ class Histogram:
         keys, counts = self._bins()
         return self._centres(keys), counts
 
+    def bins(self, bits: int) -> dict[str, list[Any]]:
+        """Return the bins that are not empty, of fewer bits: their lower and upper ends, and how many are in each."""
+        keys, counts = self._bins()
+        coarse, first = np.unique(keys >> (52 - self._shift - bits), return_index=True)
+        amounts = np.add.reduceat(counts, first) if len(first) else counts
+        ends = ((coarse + i << (52 - bits)).view(np.float64).tolist() for i in (0, 1))
+        return dict(zip(("lower", "upper", "rows"), (*ends, amounts.tolist()), strict=True))
+
     def _centres(self, keys: Array) -> Array:
         low, high = (keys << self._shift).view(np.float64), ((keys + 1) << self._shift).view(np.float64)
         with np.errstate(all="ignore"):

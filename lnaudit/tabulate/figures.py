@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..advice.window import held
+from ..formats import Format
+from ..kernels import Kernel
 from ..report import Cast
 from ..site import Site, count_nonfinite
 from ..summary import OPERATIONS, ResultSummary, Summary
 from ..theory import largest_finite, lipschitz_bound
 
+BIN_BITS = 2  # four bins for each power of two
 VERDICTS = {"error": "fail", "warning": "warn"}
 
 
@@ -41,6 +44,7 @@ def site_figures(site: Site, summary: Summary) -> dict[str, Any]:
         },
         "parameters": _parameters(site),
         "variance": summary.input.variance.quantiles(min=0, p01=0.01, p50=0.5, p99=0.99, max=1),
+        "variance_bins": summary.input.variance.bins(BIN_BITS),
         "collapse_ratio": summary.input.collapse_ratio(summary.plan.model_epsilon, min=0, p01=0.01, p50=0.5),
         "epsilon_dominated_rows": counts["epsilon_dominated_rows"] if some else None,
         "gain": {
@@ -110,10 +114,18 @@ def emulation_figures(summary: Summary, i: int, severity: str | None) -> dict[st
             "inf": counts["affine_inf"],
             "nonfinite_rows": counts["affine_nonfinite_rows"],
         },
+        "noise": result.noise.quantiles(p50=0.5, p99=0.99, max=1),
+        "range": _range(fmt, kernel),
         "gradient_overflow_rows": counts["gradient_overflow_rows"],
         "failing_rows": counts["failing_rows"],
         "first_bad_operation": _operations(result),
     }
+
+
+def _range(fmt: Format, kernel: Kernel) -> dict[str, float]:
+    """Return between which numbers the kernel holds the variance with epsilon added."""
+    held_in = kernel.stages(fmt).plus_epsilon
+    return {"smallest": held_in.smallest_subnormal, "normal": held_in.smallest_normal, "max": held_in.max}
 
 
 def _operations(result: ResultSummary) -> dict[str, int]:

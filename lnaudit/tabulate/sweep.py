@@ -39,6 +39,7 @@ def point_of(point: Summary, i: int, ratio: float | None, findings: list[Finding
         epsilon_stored=held(point.plan.epsilon, fmt, kernel)[0],
         collapse_ratio=ratio,
         error=result.error.quantiles(p50=0.5, max=1),
+        failing_rows=result.counts["failing_rows"],
         nonfinite_rows=result.counts["nonfinite_rows"],
         collapsed_rows=result.counts["collapsed_rows"] if some else None,
         output_std=_output_std(point, i),

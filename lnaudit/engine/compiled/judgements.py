@@ -207,7 +207,7 @@ def count_codes(table, masks, epsilons, accepted, scale, nonfinite, zero, nothin
                 together = packed(limits < magnitude(scale_error(q, r, rho, load(S_row, i))) * meant)
                 coded[e, g] = classified(
                     masks, g, np.int64(nonfinite[e, g]), np.int64(zero[e, g]), np.int64(nothing[e, g]),
-                    np.int64(affine[e, g]), deviates, together, packed(splat(5.0) * limits < E),
+                    np.int64(affine[e, g]), deviates, together, ALL ^ packed(E <= splat(5.0) * limits),
                     packed(accept < meant), counted,
                 )  # fmt: skip
     return coded, counts
