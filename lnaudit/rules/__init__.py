@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from . import cast, epsilon, gradient, input, range, rounding  # noqa: F401  (each registers its rules)
-from .base import RULES, ResultFacts, Rule, SiteFacts, result_findings, site_findings, thresholds_of
+from .base import RULES, ResultFacts, Rule, SiteFacts, Threshold, result_findings, site_findings, thresholds_of
+from .explanation import HEADINGS, Explanation
 
-__all__ = ["RULES", "ResultFacts", "Rule", "SiteFacts", "result_findings", "site_findings", "thresholds_of"]
+__all__ = [
+    "HEADINGS",
+    "RULES",
+    "Explanation",
+    "ResultFacts",
+    "Rule",
+    "SiteFacts",
+    "Threshold",
+    "result_findings",
+    "site_findings",
+    "thresholds_of",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,10 @@ from ..findings import SEVERITIES, Finding
 from ..formats import Format
 from ..kernels import Kernel
 from ..summary import DEVIATIONS, PRIMARY_CODES, InputSummary, ResultSummary, Summary
+from .explanation import Explanation, explain
 
 Thresholds = Mapping[str, Mapping[str, float]]
+FACTOR = 5.0  # times its limit: an error that large is no matter of a few rows; a Summary counts those "beyond" it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,7 @@ class SiteFacts:
 
     def threshold(self, code: str, name: str) -> float:
         """Return a threshold of a rule."""
-        return self.thresholds.get(code, {}).get(name, RULES[code].thresholds[name])
+        return self.thresholds.get(code, {}).get(name, RULES[code].thresholds[name].default)
 
     @property
     def input(self) -> InputSummary:
@@ -92,37 +95,65 @@ class ResultFacts:
             amount, least = self.result.primary[code], 0.0
             if code in DEVIATIONS:
                 amount = amount if self.exceeding else 0
-                least = 0.0 if self.result.counts[f"{code} beyond"] else self.threshold(code, "share") * rows
+                least = 0.0 if self._far_beyond(code) else self.threshold(code, "share") * rows
             if amount > least:
                 found.append(code)
         return (*found, "LN107") if self.result.counts["affine_overflow_rows"] else tuple(found)
 
+    def _far_beyond(self, code: str) -> bool:
+        """Whether the error of some row is so many times its limit; of a point of a sweep only five times is known."""
+        factor = self.threshold(code, "factor")
+        if factor == FACTOR:
+            return self.result.counts[f"{code} beyond"] > 0
+        return (self.result.extremes.value(f"code {code}") or 0.0) > factor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """A number that a policy may set: what it is of, its default, and the least and most that it can be."""
+
+    default: float
+    meaning: str
+    least: float = 0.0
+    most: float = math.inf
+
+
+def portion(default: float, meaning: str) -> Threshold:
+    """Return a threshold that is a part of something, from 0 to 1."""
+    return Threshold(default=default, meaning=meaning, most=1.0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule: its code and name are stable, its docstring explains it; thresholds: defaults by name."""
+    """A rule: its code and name are stable; severities: those that its findings can have, worst first."""
 
     code: str
     name: str
     check: Callable[[Any], dict[str, Any] | None]
     scope: type
-    thresholds: Mapping[str, float]
+    severities: tuple[str, ...]
+    thresholds: Mapping[str, Threshold]
 
     @property
-    def explanation(self) -> str:
-        """What the rule does, why it matters, what to do."""
-        return self.check.__doc__ or ""
+    def severity(self) -> str:
+        """The worst that a finding can have."""
+        return self.severities[0]
+
+    @property
+    def explanation(self) -> Explanation:
+        """What its docstring says."""
+        return explain(self.check.__doc__ or "")
 
 
 RULES: dict[str, Rule] = {}
 Check = Callable[[Any], dict[str, Any] | None]
 
 
-def rule(code: str, name: str, scope: type, **thresholds: float) -> Callable[[Check], Check]:
-    """Register a function as a rule with its thresholds; it returns the fields of its finding, or None."""
+def rule(code: str, name: str, scope: type, *severities: str, **thresholds: Threshold) -> Callable[[Check], Check]:
+    """Register a function as a rule; it returns the fields of its finding, or None."""
 
     def register(check: Check) -> Check:
-        RULES[code] = Rule(code=code, name=name, check=check, scope=scope, thresholds=thresholds)
+        RULES[code] = Rule(code=code, name=name, check=check, scope=scope, severities=severities, thresholds=thresholds)
         return check
 
     return register
@@ -130,7 +161,7 @@ def rule(code: str, name: str, scope: type, **thresholds: float) -> Callable[[Ch
 
 def thresholds_of(code: str) -> Mapping[str, float]:
     """Return the default thresholds of a rule."""
-    return RULES[code].thresholds
+    return {name: threshold.default for name, threshold in RULES[code].thresholds.items()}
 
 
 def ends_at(fmt: Format) -> str:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from ..wording import share, short
-from .base import ResultFacts, ends_at, rule
+from .base import ResultFacts, ends_at, portion, rule
 
 
-@rule("LN101", "cast-overflow", ResultFacts)
+@rule("LN101", "cast-overflow", ResultFacts, "error")
 def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
-    """Values beyond the range of the format before the norm begins.
+    """Values beyond the range of the format, before the norm.
 
-    What it does: counts rows that the cast to the format makes Inf.
+    What it does: Counts rows in which the cast makes a value Inf (in float8_e4m3fn, which has no Inf, NaN).
     Why is this bad: Inf in a row makes LayerNorm NaN throughout, RMSNorm one NaN among zeros; no epsilon helps.
-    What to do: keep the tensor that enters the norm in a wider format, or scale it down before the cast.
+    Example:
+        lnaudit synth outlier:size=70000 -o x.npy
+        lnaudit scan x.npy --format float16
+    What to do: Keep the tensor that enters the norm in a wider format, or scale it down before the cast.
+    References:
+        huggingface/transformers#5651: feed-forward outputs beyond 65504
+        keras-team/keras#22586: values from 60000 to 70000 in a mixed_float16 layer
     """
     rows = facts.result.primary["LN101"]
     if not rows:
@@ -31,14 +37,19 @@ def cast_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN102", "cast-underflow", ResultFacts, share=0.01)
+@rule("LN102", "cast-underflow", ResultFacts, "warning", share=portion(0.01, "of the nonzero elements may become 0"))
 def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
-    """Values that the cast rounds to zero, and the norm suffers.
+    """Values that the cast rounds to zero, at a cost.
 
-    What it does: fires when more than 1 % of the nonzero elements become 0 and the cast alone costs more than the
-    accepted row error.
-    Why is this bad: the norm amplifies small rows, and with them what the cast has cut off.
-    What to do: scale the tensor up before the cast (and epsilon with it), or keep it in a wider format.
+    What it does: Fires when more than 1 % of the nonzero elements become 0 and the cast alone costs more than the
+    accepted error in some row.
+    Why is this bad: The norm amplifies small rows, and with them what the cast has cut off.
+    Example:
+        lnaudit synth normal:std=1e-7 -o x.npy
+        lnaudit scan x.npy --format float16 --kernel fused --eps 1e-16
+    What to do: Scale the tensor up before the cast (and epsilon with it), or keep it in a wider format.
+    References:
+        Micikevicius et al., Mixed Precision Training (arXiv:1710.03740), section 3.2: below 2^-24 float16 has only 0
     """
     counts, cost = facts.result.counts, facts.result.extremes.value("cast_error")
     least = facts.threshold("LN102", "share")
@@ -56,15 +67,21 @@ def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN203", "cast-destroys-variance", ResultFacts)
+@rule("LN203", "cast-destroys-variance", ResultFacts, "error", "warning")
 def cast_destroys_variance(facts: ResultFacts) -> dict[str, Any] | None:
     """The cast takes away what the norm would have normalized.
 
-    What it does: an error for rows that the cast makes constant though they are not; a warning where the exact norm
+    What it does: An error for rows that the cast makes constant though they are not; a warning where the exact norm
     of the cast row differs from that of the row by more than the accepted error.
-    Why is this bad: the format's spacing at the row's offset is wider than the row's spread. No kernel and no epsilon
+    Why is this bad: The format's spacing at the row's offset is wider than the row's spread. No kernel and no epsilon
     can bring the spread back.
-    What to do: take the offset off before the cast, or keep the tensor in a wider format.
+    Example:
+        lnaudit synth near-constant:offset=1000,spread=0.1 -o x.npy
+        lnaudit scan x.npy --format bfloat16
+    What to do: Take the offset off before the cast, or keep the tensor in a wider format.
+    References:
+        tenstorrent/tt-metal#45231: rows with a large offset lose their variance in TF32
+        vllm-project/vllm#40290: values of -7 to 7 beside 53760, where float16 has a spacing of 32
     """
     counts, extremes = facts.result.counts, facts.result.extremes
     rows, total = facts.result.primary["LN203"], counts["finite_rows"]

@@ -7,17 +7,28 @@ from typing import Any
 from .. import wording
 from ..theory import largest_finite, lipschitz_bound
 from ..wording import share, short
-from .base import ResultFacts, SiteFacts, ends_at, rule
+from .base import ResultFacts, SiteFacts, Threshold, ends_at, rule
 
 
-@rule("LN401", "high-gain", SiteFacts, gain=1e3)
+@rule(
+    "LN401",
+    "high-gain",
+    SiteFacts,
+    "warning",
+    gain=Threshold(default=1e3, meaning="gain of a row that is not constant, at most"),
+)
 def high_gain(facts: SiteFacts) -> dict[str, Any] | None:
-    """The norm multiplies gradients of some row by more than a thousand.
+    """The norm multiplies gradients more than a thousandfold.
 
-    What it does: takes the operator norm of the Jacobian over non-constant rows, 1/sqrt(variance + epsilon) from three
+    What it does: Takes the operator norm of the Jacobian over non-constant rows, 1/sqrt(variance + epsilon) from three
     features on.
-    Why is this bad: nearly dead rows dominate the update; in half precision their gradients overflow.
-    What to do: find out why these rows are so small; a larger epsilon bounds the gain by 1/sqrt(epsilon).
+    Why is this bad: Nearly dead rows dominate the update; in half precision their gradients overflow.
+    Example:
+        lnaudit synth normal:std=1e-4 -o x.npy
+        lnaudit scan x.npy --eps 1e-12
+    What to do: Find out why these rows are so small; a larger epsilon bounds the gain by 1/sqrt(epsilon).
+    References:
+        tensorflow/tensorflow#21929: stacked norms train to NaN at epsilon 1e-12, not at 1e-3
     """
     gain = facts.input.gain.max if facts.input.gain.count else 0.0
     limit = facts.threshold("LN401", "gain")
@@ -37,14 +48,22 @@ def high_gain(facts: SiteFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN402", "gradient-overflow", ResultFacts)
+@rule("LN402", "gradient-overflow", ResultFacts, "error", "warning")
 def gradient_overflow(facts: ResultFacts) -> dict[str, Any] | None:
-    """A gradient of the given norm overflows the format on its way back through the norm.
+    """A gradient overflows on its way back through the norm.
 
-    What it does: compares loss scale x max|weight| x gain of each row with the range of the format; an error over
-    non-constant rows, a latent warning if only constant ones (padding) are concerned, whose gain is 1/sqrt(epsilon).
+    What it does: Compares loss scale (--loss-scale) x max|weight| x gain of each row with the range of the format; an
+    error over non-constant rows, a latent warning if only constant ones (padding) are concerned, whose gain is
+    1/sqrt(epsilon).
     Why is this bad: Inf in the backward pass although the forward pass is fine.
-    What to do: a larger epsilon, a smaller loss scale, or a backward pass with more range.
+    Example:
+        lnaudit synth normal:std=1e-2 -o x.npy
+        lnaudit scan x.npy --format float16 --loss-scale 1024
+    What to do: A larger epsilon, a smaller loss scale, or a backward pass with more range.
+    References:
+        AI-Hypercomputer/maxtext#5294: padding whose gradients explode
+        tenstorrent/tt-metal#55585: NaN in the backward pass of zero rows
+        Micikevicius et al., Mixed Precision Training (arXiv:1710.03740), section 3.2: loss scaling
     """
     counts, plan = facts.result.counts, facts.site.summary.plan
     rows, constant = counts["gradient_overflow_rows"], counts["gradient_overflow_constant_rows"]

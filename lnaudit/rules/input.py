@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from .. import wording
-from ..wording import share, short
-from .base import SiteFacts, rule
+from ..engine.rows import ALREADY
+from ..wording import share
+from .base import SiteFacts, Threshold, portion, rule
 
 
-@rule("LN001", "non-finite-input", SiteFacts)
+@rule("LN001", "non-finite-input", SiteFacts, "error", "note")
 def non_finite_input(facts: SiteFacts) -> dict[str, Any] | None:
     """Rows that hold NaN or Inf before the norm.
 
-    What it does: counts rows with some NaN, with Inf, and rows that are NaN throughout (often padding on purpose).
-    Why is this bad: one NaN or Inf makes the whole row NaN in every format; the cause lies before the norm.
-    What to do: find the first layer whose output is not finite. Rows that are wholly NaN are only noted.
+    What it does: Counts rows that are partly NaN or hold Inf (error), and rows that are NaN throughout (note: often
+    padding on purpose). They are left out of every other count.
+    Why is this bad: One NaN or Inf makes the whole row NaN in every format; the cause lies before the norm.
+    Example:
+        python -c "import numpy as np; np.save('x.npy', [[1, 2, 3], [1, np.nan, 3]])"
+        lnaudit scan x.npy
+    What to do: Find the first layer whose output is not finite.
+    References:
+        huggingface/transformers#5651: Inf of a feed-forward layer becomes NaN in the next norm
+        jonathanking/sidechainnet#42: NaN that marks padding
     """
     counts = facts.input.counts
     partly, inf, nan = counts["partly_nan_rows"], counts["inf_rows"], counts["nan_rows"]
@@ -51,37 +57,57 @@ def _count(facts: SiteFacts, key: str, text: str, first: str) -> dict[str, Any] 
     }
 
 
-@rule("LN002", "zero-rows", SiteFacts)
+@rule("LN002", "zero-rows", SiteFacts, "note")
 def zero_rows(facts: SiteFacts) -> dict[str, Any] | None:
     """Rows that are all zero.
 
-    What it does: counts them apart, so that padding does not look like a collapse.
-    Why is this bad: harmless while epsilon is held as a number above 0; otherwise they give 0/0 = NaN.
-    What to do: nothing, if they are padding.
+    What it does: Counts them apart, so that padding does not look like a collapse.
+    Why is this bad: They are harmless while variance + epsilon is above 0 in the kernel; otherwise they give 0/0 = NaN
+    (LN301).
+    Example:
+        lnaudit synth zeros -o x.npy
+        lnaudit scan x.npy
+    What to do: Nothing, if they are padding.
+    References:
+        deepspeedai/DeepSpeed#581: NaN where the padding is zero
     """
     return _count(facts, "zero_rows", "all zero", "zero")
 
 
-@rule("LN003", "constant-rows", SiteFacts)
+@rule("LN003", "constant-rows", SiteFacts, "note")
 def constant_rows(facts: SiteFacts) -> dict[str, Any] | None:
-    """Rows whose elements are all equal (zero rows included; for RMSNorm zero rows only).
+    """Rows whose elements are all equal.
 
-    What it does: counts them apart.
-    Why is this bad: they carry no information through the norm; their gradient is largest, 1/sqrt(epsilon).
-    What to do: check the axis if there are many.
+    What it does: Counts them, zero rows included, where some are not zero. For RMSNorm only zero rows are
+    constant, and LN002 speaks of those.
+    Why is this bad: Their exact output is the bias, so they carry nothing through the norm; the gain of their gradients
+    is the largest there is, 1/sqrt(epsilon).
+    Example:
+        lnaudit synth constant:value=5 -o x.npy
+        lnaudit scan x.npy
+    What to do: Check the axis if there are many.
+    References:
+        microsoft/onnxruntime#21935: NaN from a constant row
+        pytorch/pytorch#108072: constant rows that do not come out as 0
     """
     if facts.input.counts["constant_rows"] == facts.input.counts["zero_rows"]:
         return None  # said by LN002
     return _count(facts, "constant_rows", "constant", "constant")
 
 
-@rule("LN004", "degenerate-axis", SiteFacts, share=0.5)
+@rule("LN004", "degenerate-axis", SiteFacts, "warning", share=portion(0.5, "of the rows that are not zero"))
 def degenerate_axis(facts: SiteFacts) -> dict[str, Any] | None:
-    """The normalized axis has one element, or most rows along it are constant while along another they are not.
+    """The axis has one element, or rows along it are constant.
 
-    What it does: compares with the rows of other axes in the first block.
-    Why is this bad: the file has probably another layout (NCHW or NHWC) than the axis says.
-    What to do: pass the axes that the norm reduces, as in --axis 1 or --axis 2,3.
+    What it does: Fires on one element, and where most rows that are not zero are constant while the first rows along
+    another axis are not.
+    Why is this bad: The file has probably another layout (NCHW or NHWC) than the axis says.
+    Example:
+        lnaudit synth ramp:rows=64 -o x.npy
+        lnaudit scan x.npy --axis 0
+    What to do: Pass the axes that the norm reduces, as in --axis 1 or --axis 2,3.
+    References:
+        facebookresearch/ConvNeXt#136, keras-team/tf-keras#173: norms over another axis than was meant
     """
     features = facts.summary.plan.features
     axes = ",".join(map(str, facts.axes))
@@ -104,13 +130,19 @@ def _mostly_constant(facts: SiteFacts) -> bool:
     return counts["constant_rows"] - counts["zero_rows"] > facts.threshold("LN004", "share") * nonzero
 
 
-@rule("LN005", "unread-bytes", SiteFacts)
+@rule("LN005", "unread-bytes", SiteFacts, "warning")
 def unread_bytes(facts: SiteFacts) -> dict[str, Any] | None:
     """The file goes on after its array.
 
-    What it does: compares the size of the file with what its header promises.
-    Why is this bad: two arrays appended to one file, or a header that was not updated: part of the dump is not audited.
-    What to do: write one array a file.
+    What it does: Compares the size of the file with what its header promises.
+    Why is this bad: Two arrays appended to one file, or a header that was not updated: part of the dump is not audited.
+    Example:
+        lnaudit synth normal -o x.npy
+        python -c "with open('x.npy', 'ab') as file: file.write(b'more')"
+        lnaudit scan x.npy
+    What to do: Write one array a file.
+    References:
+        NumPy documentation, numpy.save: what is saved to an open file is appended to its end
     """
     if not facts.unread_bytes:
         return None
@@ -124,13 +156,19 @@ def unread_bytes(facts: SiteFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN006", "non-finite-parameters", SiteFacts)
+@rule("LN006", "non-finite-parameters", SiteFacts, "error")
 def non_finite_parameters(facts: SiteFacts) -> dict[str, Any] | None:
     """NaN or Inf in the weight or bias.
 
-    What it does: counts them; the statistics of the rows are judged without them.
-    Why is this bad: every row gets NaN or Inf at these features, and the norm is only where it is noticed first.
-    What to do: look at the checkpoint or at the update that wrote them.
+    What it does: Counts them; the rows are judged as if these features did not matter.
+    Why is this bad: Every row gets NaN or Inf at these features, and the norm is only where it is noticed first.
+    Example:
+        lnaudit synth normal:features=3 -o x.npy
+        python -c "import numpy as np; np.save('weight.npy', [1, np.nan, 1])"
+        lnaudit scan x.npy --weight weight.npy
+    What to do: Look at the checkpoint, or at the update that wrote them.
+    References:
+        tensorflow/models#10426: the norm is blamed, its weight was NaN
     """
     bad = {"weight": facts.weight_nonfinite, "bias": facts.bias_nonfinite}
     parts = [f"{name}: {n:,} non-finite of {facts.summary.plan.features:,}" for name, n in bad.items() if n]
@@ -146,14 +184,27 @@ def non_finite_parameters(facts: SiteFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN007", "already-normalized", SiteFacts, share=0.99)
+@rule(
+    "LN007",
+    "already-normalized",
+    SiteFacts,
+    "note",
+    share=portion(0.99, "of the rows that are not constant"),
+    mean=Threshold(default=ALREADY[0], meaning="mean of such a row, at most"),
+    variance=Threshold(default=ALREADY[1], meaning="distance of its variance from 1, at most"),
+)
 def already_normalized(facts: SiteFacts) -> dict[str, Any] | None:
     """The rows look like the output of a norm.
 
-    What it does: fires when mean and variance are within 1e-3 of 0 and 1 % of 1 in 99 % of the non-constant rows (for
-    RMSNorm the mean square alone).
-    Why is this bad: what leaves a norm says nothing about what enters it; the audit is of the wrong tensor.
-    What to do: dump the input, with a forward pre-hook.
+    What it does: Fires when the mean is within 1e-3 of 0 and the variance within 1 % of 1 in 99 % of the rows that are
+    not constant (for RMSNorm the mean square within 1 % of 1).
+    Why is this bad: What leaves a norm says nothing about what enters it; the audit is of the wrong tensor.
+    Example:
+        lnaudit synth checkerboard:m=1 -o x.npy
+        lnaudit scan x.npy
+    What to do: Dump the input, with a forward pre-hook.
+    References:
+        PyTorch documentation, torch.nn.Module.register_forward_pre_hook
     """
     counts = facts.input.counts
     rows, varying = counts["normalized_rows"], counts["varying_rows"]
@@ -167,59 +218,4 @@ def already_normalized(facts: SiteFacts) -> dict[str, Any] | None:
         "rows": rows,
         "measured": rows / varying,
         "limit": least,
-    }
-
-
-@rule("LN305", "epsilon-mismatch", SiteFacts)
-def epsilon_mismatch(facts: SiteFacts) -> dict[str, Any] | None:
-    """Another program's epsilon (--compare-eps) would change the output.
-
-    What it does: compares sqrt(q/(q+eps)) of each row under both epsilons with the tolerance.
-    Why is this bad: ports, converters and fused kernels replace epsilon silently; small rows then change their scale.
-    What to do: carry the model's epsilon over.
-    """
-    plan, extremes = facts.summary.plan, facts.input.extremes
-    rows, drift, other = facts.input.counts["mismatch_rows"], extremes.value("drift"), plan.compare_epsilon
-    if not rows or other is None:
-        return None
-    smallest = facts.input.variance.min
-    change = math.sqrt((smallest + plan.model_epsilon) / (smallest + other)) - 1 if smallest + other > 0 else math.inf
-    return {
-        "severity": "warning",
-        "title": f"epsilon {wording.epsilon(other)} would move {share(rows, facts.input.counts['varying_rows'])}",
-        "message": f"Instead of the model's {wording.epsilon(plan.model_epsilon)} it moves rows by up to "
-        f"{short(drift)} of the normalized scale (limit {short(plan.tolerance)}); the smallest row changes its "
-        f"scale by {wording.percent(change)}.",
-        "rows": rows,
-        "row": extremes.row("drift"),
-        "measured": drift,
-        "limit": plan.tolerance,
-        "remedy": f"carry epsilon {wording.epsilon(plan.model_epsilon)} over",
-    }
-
-
-@rule("LN303", "epsilon-dominates-variance", SiteFacts, share=0.01)
-def epsilon_dominates_variance(facts: SiteFacts) -> dict[str, Any] | None:
-    """The variance is below epsilon in more than 1 % of the non-constant rows.
-
-    What it does: compares the exact variance with the model's epsilon.
-    Why is this bad: epsilon, not the data, sets the scale of these outputs; another epsilon changes the model.
-    What to do: be sure that epsilon is the one the model was trained with.
-    """
-    counts, plan = facts.input.counts, facts.summary.plan
-    rows, varying = counts["epsilon_dominated_rows"], counts["varying_rows"]
-    most = facts.threshold("LN303", "share")
-    if rows <= most * varying:
-        return None
-    smallest = facts.input.variance.min
-    return {
-        "severity": "warning",
-        "title": f"variance below epsilon in {rows:,} of {varying:,} non-constant rows",
-        "message": f"Variances go down to {short(smallest)}, epsilon is {wording.epsilon(plan.model_epsilon)}: there "
-        "epsilon, not the data, sets the scale of the output. Another epsilon is another model.",
-        "rows": rows,
-        "row": facts.input.extremes.row("-variance"),
-        "measured": rows / varying,
-        "limit": most,
-        "remedy": "keep the epsilon that the model was trained with",
     }

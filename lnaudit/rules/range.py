@@ -10,7 +10,7 @@ from ..advice.window import held
 from ..summary import HALF_RANGE
 from ..theory import largest_finite
 from ..wording import share, short
-from .base import ResultFacts, ends_at, rule
+from .base import ResultFacts, Threshold, ends_at, rule
 
 
 def _first_operation(facts: ResultFacts, code: str) -> str:
@@ -43,13 +43,19 @@ def _overflow(facts: ResultFacts, code: str) -> tuple[str, float | None, float |
     return f"first bad operation: {name}", None, None
 
 
-@rule("LN103", "variance-overflow", ResultFacts)
+@rule("LN103", "variance-overflow", ResultFacts, "error")
 def variance_overflow(facts: ResultFacts) -> dict[str, Any] | None:
-    """A sum, mean, difference or variance overflows and the output is NaN or Inf.
+    """A statistic overflows, and the output is NaN or Inf.
 
-    What it does: counts rows whose core is not finite because a statistic is not.
-    Why is this bad: the layer's output is lost, and NaN spreads through everything after it.
-    What to do: sum and square in float32, scale the input down, or use a format with more range.
+    What it does: Counts rows whose core is not finite because a sum, mean, difference or variance is not.
+    Why is this bad: The layer's output is lost, and NaN spreads through everything after it.
+    Example:
+        lnaudit synth constant:value=1000 -o x.npy
+        lnaudit scan x.npy --format float16 --kernel native
+    What to do: Sum and square in float32, scale the input down, or use a format with more range.
+    References:
+        microsoft/onnxruntime#28442: NaN from layer 23 of a decoder in float16
+        Micikevicius et al., Mixed Precision Training (arXiv:1710.03740), section 3.3: large sums belong in float32
     """
     rows = facts.result.primary["LN103"]
     if not rows:
@@ -67,14 +73,21 @@ def variance_overflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN104", "collapsed-rows", ResultFacts)
+@rule("LN104", "collapsed-rows", ResultFacts, "error")
 def collapsed_rows(facts: ResultFacts) -> dict[str, Any] | None:
     """Rows with spread whose normalized values are all zero.
 
-    What it does: counts non-constant rows whose core is zero throughout though the exact one is not.
-    Why is this bad: an infinite variance divides everything to 0. There is no NaN and no Inf, so checks for them see
+    What it does: Counts non-constant rows whose core is zero throughout though the exact one is not, by more than the
+    accepted error.
+    Why is this bad: An infinite variance divides everything to 0. There is no NaN and no Inf, so checks for them see
     nothing: the layer returns its bias, whatever the input.
-    What to do: square and sum in float32, scale the input down, or use a format with more range.
+    Example:
+        lnaudit synth normal:std=20 -o x.npy
+        lnaudit scan x.npy --format float16 --kernel native
+    What to do: Square and sum in float32, scale the input down, or use a format with more range.
+    References:
+        microsoft/onnxruntime#31626: an encoder without NaN or Inf that returns only biases
+        ml-explore/mlx#4228: zeros from a feature map in float16
     """
     rows, counts = facts.result.primary["LN104"], facts.result.counts
     if not rows:
@@ -95,13 +108,19 @@ def collapsed_rows(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN105", "variance-underflow", ResultFacts)
+@rule("LN105", "variance-underflow", ResultFacts, "note")
 def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     """The emulated variance is 0 though the row has spread.
 
-    What it does: counts such rows; one that suffers from it has a code of its own.
-    Why is this bad: epsilon alone sets the scale, and at epsilon 0 the row is divided by zero.
-    What to do: nothing by itself; look at the row error.
+    What it does: Counts such rows; one that suffers from it has a code of its own.
+    Why is this bad: Epsilon alone sets the scale, and at epsilon 0 the row is divided by zero.
+    Example:
+        lnaudit synth normal:std=1e-5 -o x.npy
+        lnaudit scan x.npy --format float16 --kernel native
+    What to do: Nothing by itself; look at the row error.
+    References:
+        facebookresearch/xformers#96: a step of a norm underflows in float16
+        tenstorrent/tt-metal#55159: squares that leave the range of float32
     """
     rows = facts.result.counts["variance_zero_rows"]
     if not rows:
@@ -124,14 +143,28 @@ def variance_underflow(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN106", "low-headroom", ResultFacts, peak=HALF_RANGE)
+@rule(
+    "LN106",
+    "low-headroom",
+    ResultFacts,
+    "warning",
+    peak=Threshold(
+        default=HALF_RANGE, meaning="of the range may be used; rows are looked at from there on", least=HALF_RANGE
+    ),
+)
 def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
-    """A row that does not fail comes within a factor of two of the end of the range.
+    """A row that survives comes close to the end of the range.
 
-    What it does: takes the largest magnitude that the kernel holds (input, sum, |v|, square, sum of squares,
-    variance) as a share of the range of the dtype that holds it.
-    Why is this bad: the next batch may overflow.
-    What to do: scale the input down, or use a format with more range.
+    What it does: Takes the largest magnitude that the kernel holds (input, sum, |v|, square, sum of squares, variance)
+    of a row without an error, as a share of the range of the dtype that holds it; fires above a half.
+    Why is this bad: The next batch may overflow.
+    Example:
+        lnaudit synth checkerboard:m=9 -o x.npy
+        lnaudit scan x.npy --format float16 --kernel native
+    What to do: Scale the input down, or use a format with more range.
+    References:
+        NVIDIA/TensorRT#4493: the builder warns that a norm in float16 may overflow
+        huggingface/transformers#9487: activations are clamped below the end of the range
     """
     extremes = facts.result.extremes
     name = max(extremes.names("healthy peak: "), key=lambda n: extremes.value(n) or 0.0, default="")
@@ -152,13 +185,19 @@ def low_headroom(facts: ResultFacts) -> dict[str, Any] | None:
     }
 
 
-@rule("LN107", "affine-overflow", ResultFacts)
+@rule("LN107", "affine-overflow", ResultFacts, "error")
 def affine_overflow(facts: ResultFacts) -> dict[str, Any] | None:
-    """weight * u + bias overflows though the normalized values are fine.
+    """Weight and bias make a sound row overflow.
 
-    What it does: counts rows whose output is not finite while core, weight and bias are.
-    Why is this bad: the statistics look healthy; only the output with the real parameters shows it.
-    What to do: apply weight and bias in float32 and clip, or fold a power of two into the next layer.
+    What it does: Counts rows whose output is not finite while core, weight and bias are.
+    Why is this bad: The statistics look healthy; only the output with the real parameters shows it.
+    Example:
+        lnaudit synth normal -o x.npy
+        python -c "import numpy as np; np.save('weight.npy', np.full(768, 3e4))"
+        lnaudit scan x.npy --weight weight.npy --format float16
+    What to do: Apply weight and bias in float32 and clip, or fold a power of two into the next layer.
+    References:
+        huggingface/transformers#36822: weights so large that the outputs pass 65504
     """
     rows, plan = facts.result.counts["affine_overflow_rows"], facts.site.summary.plan
     if not rows:
@@ -181,13 +220,18 @@ def _epsilon_overflows(facts: ResultFacts) -> str:
     return f"Epsilon {wording.epsilon(facts.epsilon)} overflows in {stage.name}. " if kind == "overflow" else ""
 
 
-@rule("LN108", "non-finite-output", ResultFacts)
+@rule("LN108", "non-finite-output", ResultFacts, "error")
 def non_finite_output(facts: ResultFacts) -> dict[str, Any] | None:
     """The core is NaN or Inf though every statistic is finite.
 
-    What it does: counts rows whose normalized values overflow or are 0/0 at the last operations.
-    Why is this bad: the output is lost.
-    What to do: a larger epsilon where the variance is tiny, or a kernel that keeps 1/std in float32.
+    What it does: Counts rows whose normalized values overflow or are 0/0 at the last operations.
+    Why is this bad: The output is lost.
+    Example:
+        lnaudit synth bump:offset=60000,height=32,rows=1,features=64 -o x.npy
+        lnaudit scan x.npy --format float16 --kernel fused:variance=one_pass --eps 1e-8
+    What to do: A larger epsilon where the variance is tiny, or a kernel that keeps 1/std in float32.
+    References:
+        microsoft/onnxruntime#28463: NaN from finite rows whose one-pass variance is lost
     """
     rows = facts.result.primary["LN108"]
     if not rows:

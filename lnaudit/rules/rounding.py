@@ -5,19 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from ..wording import share, short
-from .base import ResultFacts, rule
+from .base import FACTOR, ResultFacts, Threshold, portion, rule
 
-FEW = 0.01  # of the rows: more of them are an error even where none is far beyond its limit
+FEW = "of the rows: more of them are an error even where none is far beyond its limit"
+FAR = "times its limit: a row so far beyond it is an error even if it is the only one"
 
 
-@rule("LN201", "negative-variance", ResultFacts)
+@rule("LN201", "negative-variance", ResultFacts, "error", "note")
 def negative_variance(facts: ResultFacts) -> dict[str, Any] | None:
     """E[x^2] - E[x]^2 comes out below zero.
 
-    What it does: counts rows whose variance is negative before any clamp; an error where the root of it is NaN.
-    Why is this bad: the one-pass formula subtracts two large numbers; what is left is their rounding. A clamp takes
+    What it does: Counts rows whose variance is negative before any clamp; an error where the root of it is NaN.
+    Why is this bad: The one-pass formula subtracts two large numbers; what is left is their rounding. A clamp takes
     the NaN away, not the wrong scale.
-    What to do: a two-pass or Welford kernel.
+    Example:
+        lnaudit synth ramp:start=40000,step=1,features=4 -o x.npy
+        lnaudit scan x.npy --format float32 --kernel native-serial:variance=one_pass
+    What to do: A two-pass or Welford kernel.
+    References:
+        microsoft/onnxruntime#28463: NaN from 40000, 40001, 40002, 40003 in float32
+        google/flax#1545: NaN from the root of a variance just below 0
+        Chan, Golub, LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37 (1983) 242-247
     """
     rows, counts = facts.result.primary["LN201"], facts.result.counts
     negative = counts["variance_negative_rows"]
@@ -55,27 +63,54 @@ def _deviation(facts: ResultFacts, code: str, what: str, why: str) -> dict[str, 
     }
 
 
-@rule("LN202", "rounding-error", ResultFacts, share=FEW)
+@rule(
+    "LN202",
+    "rounding-error",
+    ResultFacts,
+    "error",
+    "warning",
+    share=portion(0.01, FEW),
+    factor=Threshold(default=FACTOR, meaning=FAR, least=1.0),
+)
 def rounding_error(facts: ResultFacts) -> dict[str, Any] | None:
-    """The row error is above the limit, and its elements do not share it.
+    """The row error is above the limit: noise in its elements.
 
-    What it does: compares the RMS error of a row, before the final rounding, with the tolerance or twice what the
-    cast alone costs; an error above five limits or in more than 1 % of the rows.
-    Why is this bad: rounding of mean and differences, amplified by 1/std: part of the output is noise.
-    What to do: a kernel with float32 inside, a wider format; a larger epsilon only hides it.
+    What it does: Compares the RMS error of a row, before the final rounding, with the tolerance or twice what the cast
+    alone costs; an error if a row exceeds its limit five times or more than 1 % of the rows exceed it.
+    Why is this bad: Rounding of mean and differences, amplified by 1/std: part of the output is noise.
+    Example:
+        lnaudit synth ramp:start=10000,step=1e-3,features=16 -o x.npy
+        lnaudit scan x.npy --format float32 --kernel native
+    What to do: A kernel with float32 inside, a wider format; a larger epsilon only hides it.
+    References:
+        tracel-ai/burn#5607: rows with a large mean in float32
     """
     return _deviation(
         facts, "LN202", "row error", "Rounding inside the kernel, amplified by 1/std: part of the output is noise."
     )
 
 
-@rule("LN204", "scale-error", ResultFacts, share=FEW)
+@rule(
+    "LN204",
+    "scale-error",
+    ResultFacts,
+    "error",
+    "warning",
+    share=portion(0.01, FEW),
+    factor=Threshold(default=FACTOR, meaning=FAR, least=1.0),
+)
 def scale_error(facts: ResultFacts) -> dict[str, Any] | None:
-    """The row error is above the limit because the whole row is scaled wrongly.
+    """The whole row is scaled wrongly, beyond the limit.
 
-    What it does: the same as LN202 where the variance or 1/std is what is wrong.
-    Why is this bad: a scale error is coherent: it does not average out over features or layers.
-    What to do: sum in float32 or by halves, hold the variance and 1/std in float32, or hold epsilon exactly.
+    What it does: The same as LN202 where the variance or 1/std is what is wrong.
+    Why is this bad: A scale error is coherent: it does not average out over features or layers.
+    Example:
+        lnaudit synth normal:features=4096 -o x.npy
+        lnaudit scan x.npy --norm rms --format float16 --kernel native-serial
+    What to do: Sum in float32 or by halves, hold the variance and 1/std in float32, or hold epsilon exactly.
+    References:
+        amd/IRON#139: 1/std in bfloat16, and an error that grows with depth
+        jax-ml/ml_dtypes#63: a sum in bfloat16 that stops at 256
     """
     largest = facts.result.extremes.value("scale_error")
     return _deviation(
