@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import LnauditError
-from .findings import Finding
+from .findings import SEVERITIES, Finding
+from .readers.files import shortened
 from .report import SCHEMA_VERSION, Report
 
 KIND = "baseline"
 WORSE = 1.1  # times: less is noise of another batch
+NOT_FINITE = ("nan", "inf", "-inf")  # as `repr` writes them
 Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A known finding: part of the site's rows, what was measured, and its limit."""
+    """A known finding: part of the site's rows, what was measured, its limit, and how bad it is, if that is known."""
 
     share: float
     measured: float | None
     limit: float | None
+    severity: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,7 @@ def known_of(finding: Finding, rows: int) -> Known:
         share=float(f"{finding.rows / rows if rows else 0.0:.6g}"),
         measured=_rounded(finding.measured),
         limit=_rounded(finding.limit),
+        severity=finding.severity,
     )
 
 
@@ -59,14 +64,19 @@ def _rounded(value: float | None) -> float | None:
 
 
 def is_worse(new: Known, old: Known) -> bool:
-    """Whether more of the rows are concerned by more than a tenth, or what was measured went so far from its limit."""
-    if new.share > WORSE * old.share:
+    """Whether it is more severe, or concerns more of the rows or went further beyond its limit by more than a tenth.
+
+    What is NaN, on either side, is worse: nothing that cannot be compared passes.
+    """
+    if new.severity and old.severity and SEVERITIES.index(new.severity) < SEVERITIES.index(old.severity):
+        return True
+    if not new.share <= WORSE * old.share:
         return True
     if new.measured is None or old.measured is None or old.limit is None:
         return False
-    if not new.measured <= old.limit:  # above the limit, or NaN
-        return not new.measured <= WORSE * old.measured
-    return new.measured < old.measured / WORSE
+    if old.measured <= old.limit:  # it is bad for being small
+        return not new.measured >= min(old.measured / WORSE, old.measured * WORSE)
+    return not new.measured <= max(old.measured / WORSE, old.measured * WORSE)
 
 
 def compare(report: Report, baseline: dict[Key, Known]) -> Compared:
@@ -95,7 +105,9 @@ def to_text(known: dict[Key, Known]) -> str:
 
 def _plain(entry: Known) -> dict[str, Any]:
     words = vars(entry).items()
-    return {key: value if value is None or math.isfinite(value) else repr(value) for key, value in words}
+    return {
+        key: repr(value) if isinstance(value, float) and not math.isfinite(value) else value for key, value in words
+    }
 
 
 def from_document(document: dict[str, Any], source: str) -> dict[Key, Known]:
@@ -106,18 +118,45 @@ def from_document(document: dict[str, Any], source: str) -> dict[Key, Known]:
     LnauditError
         If it is none.
     """
-    try:
-        if document["kind"] != KIND:
-            raise KeyError
-        return {
-            (e["code"], e["site"], e["format"], e["kernel"]): Known(
-                share=float(e["share"]), measured=_number(e["measured"]), limit=_number(e["limit"])
-            )
-            for e in document["findings"]
-        }
-    except (KeyError, TypeError, ValueError):
-        raise LnauditError("is no baseline", "write one with --write-baseline", source) from None
+    if document.get("kind") != KIND or not isinstance(document.get("findings"), list):
+        raise LnauditError("is no baseline", "write one with --write-baseline", source)
+    version = document.get("schema_version")
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise LnauditError(f"has schema_version {shortened(repr(version))}", f"{SCHEMA_VERSION} is read", source)
+    known: dict[Key, Known] = {}
+    for number, entry in enumerate(document["findings"]):
+        try:
+            key, found = _entry(entry)
+        except (KeyError, TypeError, ValueError):
+            what = f"findings[{number}] is no finding of a baseline"
+            raise LnauditError(what, "write it again with --write-baseline", source) from None
+        if key in known:
+            what = f"findings[{number}] is the second {shortened(' '.join(filter(None, key)))}"
+            raise LnauditError(what, "keep one of them", source)
+        known[key] = found
+    return known
+
+
+def _entry(plain: Any) -> tuple[Key, Known]:
+    """Return what one line says; what is none raises KeyError, TypeError or ValueError."""
+    code, site, fmt, kernel = (_text(plain[name]) for name in ("code", "site", "format", "kernel"))
+    share, severity = _number(plain["share"]), plain.get("severity")
+    if share is None or not 0 <= share < math.inf or severity not in (None, *SEVERITIES):
+        raise ValueError
+    measured, limit = _number(plain["measured"]), _number(plain["limit"])
+    return (code, site, fmt, kernel), Known(share=share, measured=measured, limit=limit, severity=severity)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+    """Return a number, also one that JSON has no word for."""
+    if value is None or value in NOT_FINITE:
+        return None if value is None else float(value)
+    if type(value) not in (int, float) or (type(value) is int and abs(value) > sys.float_info.max):
+        raise TypeError
+    return float(value)

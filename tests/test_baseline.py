@@ -30,6 +30,14 @@ from lnaudit.baseline import Known, from_document, is_worse, to_text
         ((0.1, None, None), (0.12, None, None), True),
         ((0.0, None, None), (0.001, None, None), True),
         ((0.1, None, None), (0.1, 5.0, 1.0), False),
+        # what is below zero, as a negative variance, is worse the further down
+        ((0.1, -5.0, 0.0), (0.1, -5.0, 0.0), False),
+        ((0.1, -5.0, 0.0), (0.1, -5.4, 0.0), False),
+        ((0.1, -5.0, 0.0), (0.1, -6.0, 0.0), True),
+        ((0.1, -5.0, 0.0), (0.1, -1.0, 0.0), False),
+        # what was above its limit is not worse for being smaller, whatever the limit is now
+        ((0.1, 0.5, 0.02), (0.1, 0.015, 0.01), False),
+        ((0.1, 0.015, 0.01), (0.1, 0.5, 0.02), True),
     ],
 )
 def test_worse_is_more_than_a_tenth(old: tuple, new: tuple, worse: bool) -> None:
@@ -37,9 +45,19 @@ def test_worse_is_more_than_a_tenth(old: tuple, new: tuple, worse: bool) -> None
     assert is_worse(Known(**dict(zip(names, new, strict=True))), Known(**dict(zip(names, old, strict=True)))) is worse
 
 
+@pytest.mark.parametrize(("old", "new", "worse"), [
+    ("note", "error", True), ("warning", "error", True), ("note", "warning", True), ("error", "error", False),
+    ("error", "note", False), (None, "error", False),
+])  # fmt: skip
+def test_what_became_more_severe_is_worse(old: str | None, new: str, worse: bool) -> None:
+    # fewer rows, as when negative variances that were clamped become NaN
+    before = Known(share=0.9, measured=-5.0, limit=0.0, severity=old)
+    assert is_worse(Known(share=0.1, measured=-5.0, limit=0.0, severity=new), before) is worse
+
+
 def test_a_baseline_comes_back() -> None:
     known = {
-        ("LN104", "a", "float16", "native"): Known(share=0.5, measured=math.inf, limit=65504.0),
+        ("LN104", "a", "float16", "native"): Known(share=0.5, measured=math.inf, limit=65504.0, severity="error"),
         ("LN001", "a", "", ""): Known(share=0.0, measured=None, limit=None),
     }
     assert from_document(json.loads(to_text(known)), "x") == known

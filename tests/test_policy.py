@@ -114,7 +114,7 @@ def test_the_longer_beginning_of_a_code_decides(select: Any, ignore: Any, chosen
         ("[rules]\nLN001 = {share = 1}", "rules: LN001 has no threshold"),
         ("[rules]\nLN303 = {shar = 1}", "rules.LN303: unknown key 'shar'; did you mean share?"),
         ("[rules]\nLN303 = 1", "rules.LN303: 1 is not a table"),
-        ("[rules]\nLN106 = {peak = 0.2}", "rules.LN106.peak: 0.2 is below 0.5"),
+        ("[rules]\nLN106 = {peak = 0.2}", "rules.LN106.peak: 0.2 is too small; from 0.5 on"),
         ('[sites."a"]\nepsilon = "x"', "sites.a.epsilon: 'x' is not a number >= 0"),
         ('[sites."a"]\neps = 1', "sites.a: unknown key 'eps'"),
         ('[sites."a"]\nnorm = "group"', "norm 'group' is not supported yet"),
@@ -159,10 +159,10 @@ def test_findings_are_accepted_by_code_and_site_with_a_reason(tmp_path: Path) ->
     assert accepted.reason == "checked by hand"
     assert policy.accepts(finding("LN104", "a.ln2")) is None
     assert policy.accepts(finding("LN103", "a.ln1")) is None
-    assert policy.notes([(finding("LN104", "a.ln1"), accepted)]) == [
+    assert policy.notes([(finding("LN104", "a.ln1"), accepted)], ["a.ln1", "encoder.x"]) == [
         "accepted by the policy: 1 finding of LN104 at '*.ln1': checked by hand"
     ]
-    assert policy.notes([]) == ["the policy accepts LN104 at '*.ln1', where there is none"]
+    assert policy.notes([], ["a.ln1", "encoder.x"]) == ["the policy accepts LN104 at '*.ln1', where there is none"]
 
 
 def config(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def test_what_cannot_be_honoured_ends_the_run_in_one_line(project: Path) -> None
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == "lnaudit: lnaudit.toml: unknown key 'tolerence'; did you mean tolerance?\n"
     done = run(project, "scan", "acts.npy", "--config", "nowhere.toml")
-    assert (done.returncode, done.stderr) == (2, "lnaudit: nowhere.toml: no such file or directory\n")
+    assert (done.returncode, done.stderr) == (2, "lnaudit: nowhere.toml: does not exist\n")
     done = run(project, "scan", "acts.npy", "--config", "lnaudit.toml", "--isolated")
     assert done.stderr == "lnaudit: --config: cannot stand beside --isolated; leave one of them out\n"
 
@@ -231,3 +231,41 @@ def test_settings_are_shown_and_nothing_is_audited(project: Path) -> None:
     assert done.stdout.startswith("# lnaudit.toml\n")
     for line in ('formats = ["float16"]', "tolerance = 0.1", "share = 0.25", 'fail_on = "error"', 'select = ["LN"]'):
         assert line in done.stdout.splitlines()
+
+
+def test_patterns_that_match_no_site_are_named(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.eye(4))
+    (tmp_path / "lnaudit.toml").write_text(
+        '[sites."encoder.*"]\nepsilon = 1e-6\n[sites."a"]\nshare = 0.1\n[anchors]\n"encodr.*" = "m.py:1"\n'
+    )
+    notes = json.loads(run(tmp_path, "check", "a.npy", "--output-format", "json").stdout)["notes"]
+    assert notes == [f"the policy speaks of sites '{p}.*', and no site is called so" for p in ("encoder", "encodr")]
+
+
+@pytest.mark.parametrize("words", [("--select", ","), ("--select", ""), ("--ignore", ""), ("--ignore", " , ")])
+@pytest.mark.parametrize("command", ["scan", "check"])
+def test_where_nothing_would_be_looked_for_the_option_is_refused(
+    tmp_path: Path, command: str, words: tuple[str, str]
+) -> None:
+    np.save(tmp_path / "a.npy", np.full((4, 4), np.inf))
+    done = run(tmp_path, command, "a.npy", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"lnaudit: {words[0]}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_empty_selection_of_the_environment_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.full((4, 4), np.inf))
+    assert run(tmp_path, "check", "a.npy", LNAUDIT_SELECT=",").returncode == 2
+
+
+def test_the_anchor_of_a_site_is_in_every_output(tmp_path: Path) -> None:
+    np.save(tmp_path / "encoder.ln.npy", np.full((4, 4), 7e4) * np.eye(4))
+    (tmp_path / "lnaudit.toml").write_text('[anchors]\n"encoder.*" = "src/model.py:88"\n')
+    site = json.loads(run(tmp_path, "check", "encoder.ln.npy", "--output-format", "json").stdout)["sites"][0]
+    assert site["anchor"] == "src/model.py:88"
+    assert "  source: src/model.py:88\n" in run(tmp_path, "check", "encoder.ln.npy").stdout
+    swept = json.loads(run(tmp_path, "sweep", "encoder.ln.npy", "--output-format", "json").stdout)["sites"][0]
+    assert swept["anchor"] == "src/model.py:88"
+    first = run(tmp_path, "check", "encoder.ln.npy", "--output-format", "concise").stdout.splitlines()[0]
+    assert first.startswith("src/model.py:88: encoder.ln.npy: error: LN101")

@@ -124,7 +124,7 @@ def test_remedies_stand_under_the_finding_that_they_cure() -> None:
 def test_sites_that_need_the_same_epsilon_share_a_line() -> None:
     page = render_table(SAMPLES["several"](), Style())
     assert "2 sites with epsilon 1e-12" in page
-    assert "epsilon-rounds-to-zero: 1e-4 serves both" in page
+    assert "epsilon-rounds-to-zero (latent): 1e-4 serves both" in page
     assert page.count("serves") == 1
 
 

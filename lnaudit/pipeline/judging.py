@@ -50,6 +50,7 @@ class SiteAudit:
 def judge_site(report: SiteReport, facts: SiteFacts, proofs: Proofs, policy: Policy) -> SiteAudit:
     """Judge a site; report: its own entry, to which the results are added."""
     summary, audit = facts.summary, SiteAudit(report=report, findings=[], choices=[], accepted=[])
+    report.anchor = policy.anchor(report.name)
     _take(audit, [f for f in site_findings(facts) if policy.selects(f.code)], policy)
     for i, (fmt, kernel) in enumerate(summary.plan.results):
         proofs.prepare(i)
@@ -72,15 +73,17 @@ def judge_site(report: SiteReport, facts: SiteFacts, proofs: Proofs, policy: Pol
 
 def _take(audit: SiteAudit, found: list[Finding], policy: Policy) -> list[Finding]:
     """Sort findings into those that count and those that the policy accepts at this site; return the former."""
-    kept = []
-    for finding in found:
-        accepted = policy.accepts(finding)
-        if accepted is None:
-            kept.append(finding)
-        else:
-            audit.accepted.append((finding, accepted))
+    kept, accepted = sorted_out(found, policy)
+    audit.accepted.extend(accepted)
     audit.findings.extend(kept)
     return kept
+
+
+def sorted_out(found: list[Finding], policy: Policy) -> tuple[list[Finding], list[tuple[Finding, Accepted]]]:
+    """Return the findings that count, and those that the policy accepts at this site with its entries."""
+    pairs = [(finding, policy.accepts(finding)) for finding in found]
+    accepted = [(finding, entry) for finding, entry in pairs if entry is not None]
+    return [finding for finding, entry in pairs if entry is None], accepted
 
 
 def selected(facts: ResultFacts, policy: Policy) -> list[Finding]:

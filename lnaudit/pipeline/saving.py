@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 
 from ..errors import LnauditError
 from ..policy import Policy
+from ..readers.documents import read_json
+from ..readers.files import shortened
 from ..report import SCHEMA_VERSION
 from ..site import NotAudited
 from ..version import __version__
@@ -18,6 +21,7 @@ from .statistics import SavedSite, site_from_plain, site_to_plain
 
 KIND = "statistics"
 _FLOAT = "float"  # key of a number that JSON has no word for
+_SEAL = "sha256"  # key of the digest of all else: what is edited by hand is no measurement
 
 
 @dataclass(kw_only=True)
@@ -44,21 +48,26 @@ def judged_by(policy: Policy) -> dict[str, Any]:
 
 def lines_of(saved: Saved) -> Iterator[str]:
     """Yield the document line by line."""
-    head = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
-        "lnaudit_version": __version__,
-        "config": saved.config,
-        "judged_by": saved.judged_by,
-        "not_audited": [vars(failure) for failure in saved.not_audited],
-        "notes": saved.notes,
-    }
+    head = _plain(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "kind": KIND,
+            "lnaudit_version": __version__,
+            "config": saved.config,
+            "judged_by": saved.judged_by,
+            "not_audited": [vars(failure) for failure in saved.not_audited],
+            "notes": saved.notes,
+        }
+    )
+    seals = [_seal(head)]
     yield f"{_text(head)[:-1]},\n"
     yield '"sites": [\n'
-    for number, site in enumerate(saved.sites):
+    for number, saved_site in enumerate(saved.sites):
+        site = _plain(site_to_plain(saved_site))
+        seals.append(_seal(site))
         comma = "," if number + 1 < len(saved.sites) else ""
-        yield f"{_text(site_to_plain(site))}{comma}\n"
-    yield "]}\n"
+        yield f"{_text(site)}{comma}\n"
+    yield f'],"{_SEAL}":"{_seal(seals)}"}}\n'
 
 
 def read_saved(document: Any, source: str) -> Saved:
@@ -67,12 +76,16 @@ def read_saved(document: Any, source: str) -> Saved:
     Raises
     ------
     LnauditError
-        If it is none that this version of lnaudit has written.
+        If it is none that this version of lnaudit has written, as it was written.
     """
     version = document.get("lnaudit_version")
     if version != __version__:
-        raise LnauditError(f"was saved by lnaudit {version}, this is {__version__}", "save it again", source)
+        by = shortened(str(version))
+        raise LnauditError(f"was saved by lnaudit {by}, this is {__version__}", "save it again", source)
     try:
+        head = {key: value for key, value in document.items() if key not in ("sites", _SEAL)}
+        if document[_SEAL] != _seal([_seal(head), *map(_seal, document["sites"])]):
+            raise ValueError("edited")
         return Saved(
             config=dict(document["config"]),
             judged_by=dict(document["judged_by"]),
@@ -80,7 +93,7 @@ def read_saved(document: Any, source: str) -> Saved:
             notes=list(document["notes"]),
             sites=[site_from_plain(_numbers(site)) for site in document["sites"]],
         )
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, LnauditError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError, LnauditError):
         raise LnauditError("is not what lnaudit saves", "save it again: lnaudit scan --save-stats", source) from None
 
 
@@ -92,15 +105,16 @@ def load_json(path: Path, source: str) -> dict[str, Any]:
     LnauditError
         If it cannot be read or is no JSON object.
     """
-    try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise LnauditError((error.strerror or type(error).__name__).lower(), source=source) from None
-    except (ValueError, RecursionError):
-        raise LnauditError("is no JSON document", "name what lnaudit has written", source) from None
+    document = read_json(path, source)
     if not isinstance(document, dict):
         raise LnauditError("is no document of lnaudit", "name what lnaudit has written", source)
     return document
+
+
+def _seal(value: Any) -> str:
+    """Return the digest of plain objects, whatever the order of their keys."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _text(value: Any) -> str:

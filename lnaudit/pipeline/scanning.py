@@ -51,7 +51,9 @@ def report_of(audits: list[SiteAudit], not_audited: list[NotAudited], settings: 
         epsilon=model_epsilons([(audit.report, audit.choices) for audit in audits]),
         sites=[audit.report for audit in audits],
         findings=[finding for audit in audits for finding in audit.findings],
-        notes=settings.policy.notes([accepted for audit in audits for accepted in audit.accepted]),
+        notes=settings.policy.notes(
+            [accepted for audit in audits for accepted in audit.accepted], [audit.report.name for audit in audits]
+        ),
     )
 
 

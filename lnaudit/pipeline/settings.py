@@ -112,6 +112,7 @@ class Settings:
             bias=site.bias,
             loss_scale=self.loss_scale,
             compare_epsilon=self.compare_epsilon,
+            already=self.policy.already,
         )
 
 

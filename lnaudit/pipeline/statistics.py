@@ -81,6 +81,7 @@ def site_to_plain(site: SavedSite) -> dict[str, Any]:
             "variants": plan.variants,
             "loss_scale": plan.loss_scale,
             "compare_epsilon": plan.compare_epsilon,
+            "already": plan.already,
             "max_abs_weight": None if plan.weight is None else largest_finite(plan.weight),
         },
         "summary": to_plain(site.summary),
@@ -97,7 +98,7 @@ def site_from_plain(plain: dict[str, Any]) -> SavedSite:
     largest = words.pop("max_abs_weight")
     words["results"] = tuple(_emulation(*names, rms=rms, features=features) for names in words["results"])
     words["tolerances"] = tuple((name, float(t)) for name, t in words["tolerances"])
-    for name in ("epsilons", "variants"):
+    for name in ("epsilons", "variants", "already"):
         words[name] = tuple(words[name])
     # of the weight only the largest magnitude is asked for
     plan = Plan(**words, weight=None if largest is None else np.array([float(largest)]))
@@ -132,6 +133,12 @@ def rejudge(site: SavedSite, settings: Settings, *, same: bool) -> SiteAudit:
         asked = getattr(words, name)
         if asked is not None and asked != (tuple(said) if isinstance(said, list) else said):
             raise LnauditError(f"was saved with {name} {said}, the policy says {asked}", "check the dump")
+    if policy.already != plan.already:
+        said = "LN007 = {{mean = {:g}, variance = {:g}}}"
+        raise LnauditError(
+            f"was saved with {said.format(*plan.already)}, the policy says {said.format(*policy.already)}",
+            "check the dump",
+        )
     saved = plan.tolerance, plan.tolerances
     tolerance, tolerances = policy.accepted_errors(site.figures.name, settings.tolerance, saved)
     asked_plan = replace(plan, tolerance=tolerance, tolerances=tolerances, variants=())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -80,6 +80,12 @@ class Policy:
         """Return the thresholds of a rule by name."""
         return {**thresholds_of(code), **self.thresholds.get(code, {})}
 
+    @property
+    def already(self) -> tuple[float, float]:
+        """Within what of mean 0 and variance 1 a row counts as already normalized (LN007)."""
+        words = self.of_rule("LN007")
+        return words["mean"], words["variance"]
+
     def of_site(self, name: str) -> SiteWords:
         """Return what is said of a site: of each word what the first pattern with it says."""
         found: dict[str, Any] = {}
@@ -125,15 +131,18 @@ class Policy:
         fitting = (a for a in self.accepted if finding.code.startswith(a.code) and fnmatchcase(finding.site, a.pattern))
         return next(fitting, None)
 
-    def notes(self, accepted: Sequence[tuple[Finding, Accepted]]) -> list[str]:
-        """Say what was accepted and why, and which entries accepted nothing."""
+    def notes(self, accepted: Sequence[tuple[Finding, Accepted]], sites: Collection[str]) -> list[str]:
+        """Say what was accepted and why, which entries accepted nothing, and which patterns match none of the sites."""
         counted = Counter((entry.pattern, entry.code, entry.reason) for _, entry in accepted)
         lines = [
             f"accepted by the policy: {n} finding{'s' * (n > 1)} of {code} at {pattern!r}: {reason}"
             for (pattern, code, reason), n in counted.items()
         ]
         idle = [entry for entry in self.accepted if (entry.pattern, entry.code, entry.reason) not in counted]
-        return lines + [f"the policy accepts {entry.code} at {entry.pattern!r}, where there is none" for entry in idle]
+        lines += [f"the policy accepts {entry.code} at {entry.pattern!r}, where there is none" for entry in idle]
+        patterns = [*(words.pattern for words in self.sites), *(pattern for pattern, _ in self.anchors)]
+        unmatched = (p for p in dict.fromkeys(patterns) if not any(fnmatchcase(site, p) for site in sites))
+        return lines + [f"the policy speaks of sites {pattern!r}, and no site is called so" for pattern in unmatched]
 
     def anchor(self, site: str) -> str | None:
         """Return the line of source that a site stands for."""

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from ..errors import LnauditError
-from .files import open_file, printable, read_at
+from .documents import read_json
+from .files import printable
 
 MANIFEST = "manifest.json"
 _SIZE_LIMIT = 1 << 26
@@ -79,7 +80,7 @@ def read_manifest(path: Path, source: str = "") -> Manifest:
         If it cannot be read as a whole.
     """
     source = printable(source)
-    entries = _entries(_load(path, source), source)
+    entries = _entries(read_json(path, source, _SIZE_LIMIT), source)
     sites: list[ManifestSite | LnauditError] = []
     names: set[str] = set()
     files: set[str] = set()
@@ -98,21 +99,6 @@ def read_manifest(path: Path, source: str = "") -> Manifest:
             which = f"sites[{i}]" + (f" ({printable(name)})" if isinstance(name, str) else "")
             sites.append(LnauditError(f"{which} {error.what}", error.remedy, source))
     return Manifest(sites=tuple(sites), files=frozenset(files))
-
-
-def _load(path: Path, source: str) -> Any:
-    with open_file(path, source) as file:
-        size = file.seek(0, 2)
-        if size > _SIZE_LIMIT:
-            raise LnauditError(f"has {size:,} bytes, limit {_SIZE_LIMIT:,}", "split the folder", source)
-        raw = bytearray(size)
-        read_at(file, 0, memoryview(raw))
-    try:
-        return json.loads(raw.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise LnauditError(f"is not JSON (line {error.lineno}: {error.msg})", "write it again", source) from None
-    except (ValueError, RecursionError):
-        raise LnauditError("is not JSON", "write it again", source) from None
 
 
 def _entries(document: Any, source: str) -> list[Any]:

@@ -42,12 +42,15 @@ class Style:
         Escape every character of a name that is not ASCII; without it only those that cannot be printed.
     curves : bool
         Block characters can be shown.
+    quiet : bool
+        Only what fails or warns, and the totals.
     """
 
     width: int = DEFAULT_WIDTH
     color: bool = False
     ascii: bool = False
     curves: bool = True
+    quiet: bool = False
 
     @property
     def columns(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from .. import wording
@@ -12,6 +13,7 @@ from ..wording import counted
 from . import numbers
 from .style import Style, bound, joined, unbound
 
+LATENT = "Latent: not on this data, but on other rows or hardware"
 _HEAD = "  "
 _BODY = " " * 11
 _ITEM = " " * 13
@@ -23,31 +25,67 @@ Key = tuple[str | None, str | None]
 
 
 def finding_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> list[str]:
-    """Return the paragraphs of a site's findings, which come worst first, each with the remedies that cure it."""
-    results: dict[Key, Result] = {(r.format, r.kernel): r for r in site.results}
-    told: set[Key] = set()
-    shown: dict[Key, list[Remedy]] = {}
-    lines: list[str] = []
-    for group in _same_text(findings):
-        lines += [""] if lines else []
-        keys = list(dict.fromkeys((f.format, f.kernel) for f in group))
-        concerned = [results[key] for key in keys if key in results]
-        lines += _paragraph(group[0], keys, style)
-        if group[0].severity != "note" and concerned:
-            help_ = partial(_help, code=group[0].code, shown=shown, style=style)
-            lines += _per_result(concerned, help_, len(keys), style)
-        elif group[0].remedy and not concerned:
-            lines += style.wrap(f"What to do: {style.safe(group[0].remedy)}.", _BODY, _BODY)
-        if group[0].code in _ABOUT_EPSILON:
-            new = [r for r in concerned if (r.format, r.kernel) not in told]
-            told.update(keys)
-            lines += _per_result(new, lambda r: _constants(r, style), len(keys), style)
+    """Return the paragraphs of a site's findings, which come worst first, each with the remedies that cure it.
+
+    What has not happened on this data stands after all that has.
+    """
+    told = _Told(results={(r.format, r.kernel): r for r in site.results}, style=style)
+    happened = [_group_lines(group, told) for group in _same_text([f for f in findings if not f.latent])]
+    latent = [_group_lines(group, told) for group in _same_text([f for f in findings if f.latent])]
+    paragraphs = [*happened, *([style.wrap(LATENT, _HEAD, _HEAD)] if latent else []), *latent]
+    return [line for paragraph in paragraphs for line in ("", *paragraph)][1:]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Told:
+    """What of a site has been told: remedies by result, and results whose constants were listed."""
+
+    results: dict[Key, Result]
+    style: Style
+    remedies: dict[Key, list[Remedy]] = field(default_factory=dict)
+    constants: set[Key] = field(default_factory=set)
+
+
+def _group_lines(group: Sequence[Finding], told: _Told) -> list[str]:
+    first, style = group[0], told.style
+    keys = list(dict.fromkeys((f.format, f.kernel) for f in group))
+    concerned = [told.results[key] for key in keys if key in told.results]
+    lines = [*_paragraph(first, keys, style), *style.wrap(_explanation(group, style), _BODY, _BODY)]
+    if first.severity != "note" and concerned:
+        help_ = partial(_help, code=first.code, shown=told.remedies, style=style)
+        lines += _per_result(concerned, help_, len(keys), style)
+    elif first.remedy and not concerned:
+        lines += style.wrap(f"What to do: {style.safe(first.remedy)}.", _BODY, _BODY)
+    if first.code in _ABOUT_EPSILON:
+        new = [r for r in concerned if (r.format, r.kernel) not in told.constants]
+        told.constants.update(keys)
+        lines += _per_result(new, lambda r: _constants(r, style), len(keys), style)
     return lines
+
+
+def _explanation(group: Sequence[Finding], style: Style) -> str:
+    """Say why, and name the row that shows it best, of each emulation where they differ."""
+    rows: dict[int, list[Key]] = {}
+    for finding in group:
+        if finding.row is not None and finding.severity != "note":
+            rows.setdefault(finding.row, []).append((finding.format, finding.kernel))
+    if len(rows) > 1:
+        worst = f"Worst rows: {', '.join(f'{row} ({subject(keys)})' for row, keys in rows.items())}."
+    else:
+        worst = "".join(bound(f"Worst row: {row}.") for row in rows)
+    return " ".join(filter(None, (style.safe(group[0].message), worst)))
 
 
 def subject(keys: Iterable[Key]) -> str:
     """Name the formats and kernels of a finding."""
     return ", ".join(bound(f"{fmt} {kernel}") for fmt, kernel in keys if fmt is not None)
+
+
+def title_of(finding: Finding) -> str:
+    """Return the fact in half a line; of what has not happened yet it says so."""
+    if not finding.latent or finding.title.startswith("latent"):
+        return finding.title
+    return f"latent: {finding.title}" if finding.title else "latent"
 
 
 def _same_text(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -60,8 +98,6 @@ def _same_text(findings: Sequence[Finding]) -> list[list[Finding]]:
 def _paragraph(finding: Finding, keys: Sequence[Key], style: Style) -> list[str]:
     about = subject(keys)
     title = style.safe(finding.title)
-    if finding.latent and not title.startswith("latent"):
-        title = f"latent: {title}" if title else "latent"
     start = f"{finding.severity:<7}  {finding.code} {finding.name}{f'  [{about}]' if about else ''}"
     whole = f"{_HEAD}{start}  {title}".rstrip()
     if len(whole) <= style.text_columns:
@@ -71,7 +107,7 @@ def _paragraph(finding: Finding, keys: Sequence[Key], style: Style) -> list[str]
         lines = [*style.wrap(start, _HEAD, _BODY), *style.wrap(title, _BODY, _BODY)]
     n = len(_HEAD)
     lines[0] = lines[0][:n] + style.paint(finding.severity) + lines[0][n + len(finding.severity) :]
-    return lines + style.wrap(style.safe(finding.message), _BODY, _BODY)
+    return lines
 
 
 def _per_result(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .. import wording
-from ..findings import Finding
+from ..findings import SEVERITIES, Finding
 from ..report import ModelEpsilon, Remedy, Report, Result, SiteReport
 from . import numbers
 from .style import DEFAULT_WIDTH, Style, bound, joined
@@ -32,7 +32,17 @@ class _Advice:
         if self.remedy is None or self.remedy.kind != "epsilon":
             return None
         to = wording.epsilon(self.result.recommendation.epsilon)
-        return (self.result.format, self.result.kernel, wording.epsilon(self.site.epsilon), to, self.finding.code)
+        return (self.result.format, self.result.kernel, wording.epsilon(self.site.epsilon), to, self.what)
+
+    @property
+    def what(self) -> str:
+        """The name of what is wrong."""
+        return f"{self.finding.name}{' (latent)' if self.finding.latent else ''}"
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Where it stands: what has happened first, then the worst."""
+        return self.finding.latent, SEVERITIES.index(self.finding.severity)
 
 
 def what_to_do_lines(report: Report, style: Style) -> list[str]:
@@ -106,14 +116,14 @@ def _advices(site: SiteReport, findings: list[Finding]) -> list[_Advice]:
             if concerned and finding.severity != "note":
                 remedy = next((r for r in result.remedies if r.verified and finding.code in r.cures), None)
                 advices.append(_Advice(site=site, result=result, finding=finding, remedy=remedy))
-    return advices
+    return sorted(advices, key=lambda advice: advice.rank)
 
 
 def _own_texts(advices: list[_Advice], style: Style) -> list[str]:
     groups: dict[str, list[str]] = {}
     for advice in advices:
         # a latent finding's title tells what has not happened yet
-        title = style.safe(advice.finding.name if advice.finding.latent else advice.finding.title)
+        title = style.safe(advice.what if advice.finding.latent else advice.finding.title)
         text = f"{title}: {style.safe(_short(advice.remedy))}"
         groups.setdefault(text, []).append(bound(f"{advice.result.format} {advice.result.kernel}"))
     return [f"{', '.join(names)}, {text}" for text, names in groups.items()]
@@ -130,7 +140,7 @@ def _shared_entry(group: list[_Advice]) -> tuple[str, list[str]]:
     first = group[0]
     label = f"{len(group)} sites with epsilon {wording.epsilon(first.site.epsilon)}"
     to = wording.epsilon(first.result.recommendation.epsilon)
-    what = f"{first.result.format} {first.result.kernel}, {first.finding.name}"
+    what = f"{first.result.format} {first.result.kernel}, {first.what}"
     return label, [f"{what}: {to} serves {'both' if len(group) == 2 else f'all {len(group)}'}"]
 
 

@@ -36,7 +36,7 @@ _KERNELS = {
 
 def site_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> list[str]:
     """Return the section of a site; `findings` are those of the whole report."""
-    mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (SEVERITIES.index(f.severity), f.latent))
+    mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (f.latent, SEVERITIES.index(f.severity)))
     paragraphs = finding_lines(site, mine, style)
     apart = [line for entry in site.disagreements for line in style.wrap(_apart(entry), _INDENT, _HANGING)]
     parts = [header_lines(site, style), table_lines(site.results, style), apart, paragraphs]
@@ -109,6 +109,7 @@ def header_lines(site: SiteFigures, style: Style, epsilon: str = "") -> list[str
         titles = [name, f"{_INDENT}{source}"]
     notes = [style.safe(note) for note in site.notes]
     facts = [
+        f"source: {style.safe(site.anchor)}" if site.anchor else "",
         _assumed(site, epsilon),
         *notes,
         _input(site.input, site.norm),
