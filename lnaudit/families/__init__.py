@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .arrays import blocks, generate, site_of
+from .grid import FamilyGrid, parse_grid
 from .specification import DTYPES, MAX_ELEMENTS, FamilySpec, parse_family
 from .table import FAMILIES, Family
 
@@ -11,9 +12,11 @@ __all__ = [
     "FAMILIES",
     "MAX_ELEMENTS",
     "Family",
+    "FamilyGrid",
     "FamilySpec",
     "blocks",
     "generate",
     "parse_family",
+    "parse_grid",
     "site_of",
 ]

@@ -141,7 +141,7 @@ def _integer(name: str, text: str | None, default: int, *, least: int = 0) -> in
 
 
 def _number(name: str, text: str, default: float) -> float:
-    value = _float(text)
+    value = as_number(text)
     if not math.isfinite(value):
         raise LnauditError(f"{name}: {_quoted(text)} is not a finite number", f"as in {name}={_text(default)}")
     return value
@@ -149,14 +149,15 @@ def _number(name: str, text: str, default: float) -> float:
 
 def _span(name: str, text: str, default: Span) -> Span:
     low, dots, high = text.partition("..")
-    span = Span(_float(low), _float(high if dots else low))
+    span = Span(as_number(low), as_number(high if dots else low))
     if not 0 < span.low <= span.high < math.inf:
         what = f"{name}: {_quoted(text)} is not a number > 0 or a range of such, the smaller first"
         raise LnauditError(what, f"as in {name}={default}")
     return span
 
 
-def _float(text: str) -> float:
+def as_number(text: str) -> float:
+    """Return a number, NaN if the text is none."""
     try:
         return float(text)
     except ValueError:
