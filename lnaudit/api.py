@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,6 +18,7 @@ from .errors import LnauditError
 from .formats import DEFAULT_FORMATS, Format, get_format
 from .kernels import Kernel, get_kernel
 from .pipeline import Settings, run
+from .policy import POLICY, Policy
 from .report import Recommendation, Report
 from .site import ArrayRows, Site, check_norm
 
@@ -34,10 +37,28 @@ def _array(x: ArrayLike) -> Array:
 
 
 def _numbers(x: ArrayLike, what: str) -> Array:
+    """Return an array of what has numbers: lists, arrays, tensors of torch on any device, whatever offers DLPack."""
     try:
+        if isinstance(x, getattr(sys.modules.get("torch"), "Tensor", ())):
+            return _of_torch(x)
+        if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+            return np.from_dlpack(cast(Any, x))
         return np.asarray(x)
     except ValueError as error:
         raise LnauditError(f"{what} is not rectangular ({error})", "pass rows of one length") from None
+    except (TypeError, RuntimeError, BufferError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise LnauditError(f"{what} cannot be read as an array ({reason})", "pass a numpy array") from None
+
+
+def _of_torch(x: Any) -> Array:
+    """Return the elements of a tensor; those that numpy has no name for go through their bits."""
+    torch, name = sys.modules["torch"], str(x.dtype).removeprefix("torch.")
+    if name not in FLOATS or hasattr(np, name):
+        return np.asarray(x.numpy(force=True))
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    bits = x.detach().cpu().view(torch.int16 if dtype.itemsize == 2 else torch.uint8)
+    return np.asarray(bits.numpy().view(dtype))
 
 
 def _as_float64(values: Array, what: str) -> Array:
@@ -47,7 +68,7 @@ def _as_float64(values: Array, what: str) -> Array:
         return values.astype(np.float64)
 
 
-def _site(
+def site_of(
     x: ArrayLike,
     epsilon: float,
     axis: int | tuple[int, ...],
@@ -56,6 +77,7 @@ def _site(
     bias: ArrayLike | None,
     name: str,
 ) -> Site:
+    """Return the site that the arguments of `audit` describe."""
     check_norm(norm, "--norm")
     rows = ArrayRows(_array(x), check_axis(axis))
     shape = tuple(rows.shape[a] for a in rows.axes)
@@ -131,8 +153,8 @@ def audit(
     Parameters
     ----------
     x : array_like, shape (..., d) for axis -1
-        float16, float32, float64, or bfloat16, float8_e4m3fn, float8_e5m2 of ml_dtypes; other numbers are taken as
-        float64.
+        float16, float32, float64, or bfloat16, float8_e4m3fn, float8_e5m2 of ml_dtypes or torch; other numbers are
+        taken as float64. Anything with `__array__` or `__dlpack__`; tensors of torch on any device.
     epsilon : float
         The model's epsilon, >= 0: its exact output is what the model means.
     axis : int or tuple of int
@@ -159,13 +181,25 @@ def audit(
     LnauditError
         If the array or an argument cannot be audited.
     """
+    site = site_of(x, epsilon, axis, norm, weight, bias, name)
+    return audit_under(POLICY, site, formats, kernels, tolerance)
+
+
+def audit_under(
+    policy: Policy,
+    site: Site,
+    formats: str | Sequence[str] | None,
+    kernels: str | Sequence[str] | None,
+    tolerance: float,
+) -> Report:
+    """Audit a site under a policy."""
     names, kernel_names = _choices(formats, "formats"), _choices(kernels, "kernels")
-    site = _site(x, epsilon, axis, norm, weight, bias, name)
     settings = Settings(
+        policy=policy,
         formats=DEFAULT_FORMATS if names is None else tuple(dict.fromkeys(map(get_format, names))),
         kernels=None if kernel_names is None else tuple(dict.fromkeys(map(get_kernel, kernel_names))),
         tolerance=check_number(tolerance, "tolerance", above=True),
-        config={"epsilon": site.epsilon, "norm": norm, "tolerance": float(tolerance)},
+        config={"epsilon": site.epsilon, "norm": site.norm, "tolerance": float(tolerance)},
     )
     return run([site], settings)
 
@@ -196,7 +230,7 @@ def layer_norm(
         The output of the kernel in a float32 array, float64 for the format float64.
     """
     fmt, named = get_format(format), get_kernel(kernel)
-    site = _site(x, epsilon, axis, norm, weight, bias, "array")
+    site = site_of(x, epsilon, axis, norm, weight, bias, "array")
     rows, ws = site.rows, Workspace()
     row = named.at(fmt, norm == "rms", rows.features)
     flat = np.empty((rows.rows, rows.features), row.stages(fmt).output.array_dtype)

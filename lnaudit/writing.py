@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import LnauditError
+from .errors import LnauditError
 
 
 @contextmanager
