@@ -99,7 +99,7 @@ def _answer_in_json(reason: str, source: str) -> None:
     if any(pair.strip().startswith("--output-format json") for pair in pairs):
         from .cli.output import refused
 
-        kind = next((word for word in sys.argv[1:2] if word in ("sweep", "check")), "scan")
+        kind = next((word for word in sys.argv[1:2] if word in ("sweep", "check", "diff", "rule")), "scan")
         sys.stdout.write(refused(reason, source, kind))
 
 

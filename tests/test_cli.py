@@ -226,15 +226,6 @@ def test_options_override_a_manifest_and_the_header_says_so():
     ]["overridden"] == ["epsilon"]
 
 
-def test_help_imports_no_numpy():
-    code = (
-        "import sys; from lnaudit.cli.app import app\n"
-        "try: app(['--help'])\nexcept SystemExit: pass\n"
-        "assert 'numpy' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
-
-
 def test_a_loss_scale_makes_gradients_overflow(tmp_path):
     # the gain is about 1/1e-2 = 100: 100 x 100 fits float16, 100 x 1000 does not
     np.save(tmp_path / "small.npy", (1e-2 * np.random.default_rng(1).standard_normal((6, 64))).astype(np.float32))

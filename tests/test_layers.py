@@ -10,7 +10,8 @@ import lnaudit
 PACKAGE = Path(lnaudit.__file__).parent
 # from the bottom up; a name stands for a module or a package
 LAYERS = [
-    {"version", "errors", "wording", "double_double"},
+    {"version", "errors", "wording", "double_double", "plain"},
+    {"writing"},
     {"formats", "findings", "theory"},
     {"kernels"},
     {"site"},
@@ -23,10 +24,14 @@ LAYERS = [
     {"rules"},
     {"report"},
     {"policy", "baseline"},
+    {"comparison"},
+    {"pictures"},
     {"render"},
     {"tabulate"},
     {"pipeline"},
-    {"api"},
+    {"api", "gathering"},
+    {"testing"},
+    {"pytest_plugin"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -1,9 +1,11 @@
-"""What scan and check share: from their options to settings, from settings to a report."""
+"""What scan, check and sweep share: from their options to settings, from settings to a report."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
     from ..policy import Policy
     from ..readers.discover import Found
     from ..report import Report
-
-VERIFY = ("witness", "all")
+    from ..site import NotAudited, Site
+    from ..summarize import Progress
+    from .progress import Bar
 
 
 def _options(
@@ -52,7 +55,9 @@ def _options(
     engine: a.Engine = "auto",
     jobs: a.Jobs = "auto",
     output_format: a.OutputFormat = "table",
+    color: a.Color = "auto",
     ascii: a.Ascii = False,
+    quiet: a.Quiet = False,
     verbose: a.Verbose = False,
 ) -> None:
     """Hold the options; only the signature is used."""
@@ -61,23 +66,36 @@ def _options(
 Words = SimpleNamespace  # the options as they were given
 
 
-def audits(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of an audit after its own; it gets them as `words`."""
+def audits(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of an audit after its own, but for some; it gets them as `words`."""
     shared = inspect.signature(_options).parameters
-    own = {name: p for name, p in inspect.signature(command).parameters.items() if name != "words"}
 
-    @wraps(command)
-    def run(**values: Any) -> None:
-        words = Words(**{name: values.pop(name) for name in shared})
-        command(**values, words=words)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = {name: p for name, p in inspect.signature(command).parameters.items() if name != "words"}
 
-    hints = {**get_type_hints(command, include_extras=True), **get_type_hints(_options, include_extras=True)}
-    parameters = [p.replace(annotation=hints[name]) for name, p in {**own, **shared}.items()]
-    # the option parser reads these
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    del run.__wrapped__
-    return run
+        @wraps(command)
+        def run(**values: Any) -> None:
+            given = {name: p.default if name in without else values.pop(name) for name, p in shared.items()}
+            command(**values, words=Words(**given))
+
+        hints = {**get_type_hints(_options, include_extras=True), **get_type_hints(command, include_extras=True)}
+        taken = {name: p for name, p in shared.items() if name not in without}
+        parameters = [p.replace(annotation=hints[name]) for name, p in {**own, **taken}.items()]
+        # the option parser reads these
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        del run.__wrapped__
+        return run
+
+    return decorate
+
+
+def check_words(words: Words) -> None:
+    """Refuse words that no run can honour, before anything else is looked at."""
+    choice(words.output_format, a.OUTPUT_FORMATS, "--output-format")
+    choice(words.color, a.COLORS, "--color")
+    if words.quiet and words.verbose:
+        raise LnauditError("cannot stand beside --verbose", "leave one of them out", "--quiet")
 
 
 def site_words(words: Words) -> SiteWords:
@@ -94,35 +112,40 @@ def policy_from(words: Words) -> Policy:
     return with_options(policy, words.select, words.ignore, words.share, words.fail_on)
 
 
-def settings_from(words: Words, policy: Policy, default_fail_on: str) -> Settings:
+def settings_from(words: Words, policy: Policy) -> Settings:
     """Turn the words of the command line into what they mean, under a policy."""
     from ..pipeline import Settings
 
     formats = words.format or list(policy.formats)
     asked = bool(words.kernel or words.runtime)
-    kernels = named_kernels(words.kernel, words.runtime) if asked else named_kernels(*_of(policy))
     settings = Settings(
         policy=policy,
         formats=named_formats(formats),
-        kernels=kernels,
+        kernels=named_kernels(words.kernel, words.runtime) if asked else named_kernels(*_of(policy)),
         kernels_asked=asked,
         flush_subnormals=flushed(words.ftz),
         tolerance=None if words.tolerance is None else number(words.tolerance, "--tolerance", above=True),
         loss_scale=number(words.loss_scale, "--loss-scale", above=True),
-        compare_epsilon=None if words.compare_eps is None else number(words.compare_eps, "--compare-eps"),
-        verify_all=choice(words.verify, VERIFY, "--verify") == "all",
         **workforce(words.engine, words.jobs, words.verbose),
     )
-    sites = site_words(words)
     settings.config.update(
-        **settings.named(),
-        loss_scale=settings.loss_scale,
+        **settings.named(), loss_scale=settings.loss_scale, **site_words(words).config(), **policy.config()
+    )
+    return settings
+
+
+def scan_settings(words: Words, policy: Policy, fail_on: str) -> Settings:
+    """Return the settings of an audit at the epsilon of each site; fail_on: what makes it fail if nothing is said."""
+    settings = replace(
+        settings_from(words, policy),
+        compare_epsilon=None if words.compare_eps is None else number(words.compare_eps, "--compare-eps"),
+        verify_all=choice(words.verify, a.VERIFY, "--verify") == "all",
+    )
+    settings.config.update(
         compare_epsilon=settings.compare_epsilon,
         verify=words.verify,
-        fail_on=policy.fail_on or default_fail_on,
-        epsilon=sites.options().epsilon,
-        **sites.config(),
-        **policy.config(),
+        fail_on=policy.fail_on or fail_on,
+        epsilon=site_words(words).options().epsilon,
     )
     return settings
 
@@ -138,19 +161,32 @@ def find(paths: list[str], words: Words) -> Found:
     return find_sites(paths, site_words(words).options())
 
 
-def audit(found: Found, settings: Settings, kind: str, save_to: Path | None) -> Report:
-    """Audit what was found; save statistics where that is asked for."""
-    from ..pipeline import run
+def opened(found: Found, policy: Policy) -> Iterator[Site | NotAudited]:
+    """Open what was found, each site with what the policy says of it."""
+    return found.open(lambda name: vars(policy.of_site(name)))
+
+
+@contextmanager
+def progress(sizes: list[int], words: Words) -> Iterator[tuple[Bar, Progress]]:
+    """Show how far a run is, if that is wanted."""
     from .progress import progress_bar
 
+    with progress_bar(sizes, quiet=words.quiet, color=words.color != "never") as shown:
+        yield shown
+
+
+def audit(found: Found, settings: Settings, kind: str, words: Words) -> Report:
+    """Audit what was found; save statistics where that is asked for."""
+    from ..pipeline import run
+
     saved: list[Any] = []
-    with progress_bar(found.sizes()) as (bar, advance):
-        sites = found.open(lambda name: vars(settings.policy.of_site(name)))
-        save = saved.append if save_to is not None else None
-        report = run(bar.follow(sites), settings, kind, progress=advance, save=save)
+    with progress(found.sizes(), words) as (bar, advance):
+        sites = bar.follow(opened(found, settings.policy))
+        save = None if words.save_stats is None else saved.append
+        report = run(sites, settings, kind, progress=advance, save=save)
     report.notes.extend(found.notes)
-    if save_to is not None:
-        _save(save_to, report, settings, saved)
+    if words.save_stats is not None:
+        _save(words.save_stats, report, settings, saved)
     return report
 
 

@@ -10,8 +10,7 @@ import typer
 
 from ..errors import LnauditError
 from . import output
-from .auditing import Words, audit, audits, find, policy_from, settings_from
-from .options import choice
+from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
 from .policies import shown
 from .request import runtime_notes
 
@@ -35,14 +34,18 @@ NAME_THEM = (
 )
 
 
-@audits
+@audits()
 def check(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, folders, or one file of statistics.")
     ],
     words: Words,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Findings that are known; new ones and worse ones fail.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Findings that are known pass; new ones, and those that became more than a tenth worse, fail.",
+        ),
     ] = None,
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what was found, to be known next time.")
@@ -51,19 +54,11 @@ def check(
     """Gate: audit dumps under the policy in [tool.lnaudit], or judge what lnaudit scan --save-stats has saved.
 
     Fails on errors unless the policy says otherwise.
-
-    Examples:
-
-      lnaudit check dumps/
-
-      lnaudit check run.json --tolerance 0.05
-
-      lnaudit check dumps/ --baseline known.json
     """
     try:
-        choice(words.output_format, output.OUTPUT_FORMATS, "--output-format")
+        check_words(words)
         policy = policy_from(words)
-        settings = settings_from(words, policy, ERROR)
+        settings = scan_settings(words, policy, ERROR)
         if words.show_settings:
             output.write_out(shown(policy, settings.config))
             return
@@ -76,8 +71,9 @@ def check(
     except LnauditError as error:
         output.refuse(error, "check", words.output_format)
     report.notes[:0] = runtime_notes(words.runtime)
-    output.write(report, words.output_format, words.ascii)
-    if words.output_format == "table" and not _named(words, policy) and _judged_by_default(report):
+    output.write(report, words.output_format, words)
+    hint = words.output_format == "table" and not words.quiet
+    if hint and not _named(words, policy) and _judged_by_default(report):
         output.write_out(f"{NAME_THEM}\n")
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))
 
@@ -104,7 +100,7 @@ def _judged(paths: list[str], words: Words, settings: Settings) -> Report:
         document = load_json(Path(files[0]), files[0])
         if document.get("kind") == KIND:
             return _again(document, files[0], words, settings)
-    return audit(find(paths, words), settings, "check", words.save_stats)
+    return audit(find(paths, words), settings, "check", words)
 
 
 def _again(document: dict[str, object], source: str, words: Words, settings: Settings) -> Report:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LnauditError
-from .output import NOT_AUDITED, write_out
+from . import completion
+from .exit_codes import NOT_AUDITED
+from .output import write_out
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
@@ -33,7 +35,12 @@ _FAMILIES = (
 
 
 def kernels(
-    name: Annotated[str | None, typer.Argument(help="Explain one, as in native:reduction=serial.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="Explain one, as in native:reduction=serial.", autocompletion=completion.kernel
+        ),
+    ] = None,
 ) -> None:
     """List the kernels: by which arithmetic programs compute the norm. With a NAME, explain one."""
     from ..kernels import get_kernel

@@ -6,22 +6,28 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import typer
 
 from ..errors import LnauditError
 from ..findings import at_or_above
-from .writing import replacing, unwritable
+from ..writing import replacing, unwritable
+from .exit_codes import CLEAN, FINDINGS, NOT_AUDITED
 
 if TYPE_CHECKING:
     from ..report import Document, Report
 
-OUTPUT_FORMATS = ("table", "json")
-CLEAN, FINDINGS, NOT_AUDITED = 0, 1, 2
+
+class Look(Protocol):
+    """How results are to look."""
+
+    ascii: bool
+    color: str
+    quiet: bool
 
 
-def write(document: Document, output_format: str, ascii: bool) -> None:
+def write(document: Document, output_format: str, look: Look) -> None:
     """Name what could not be audited on stderr, and write a report to stdout."""
     from ..readers.files import printable
     from ..render import Style, render, terminal_width
@@ -29,10 +35,19 @@ def write(document: Document, output_format: str, ascii: bool) -> None:
     for failure in document.not_audited:
         where = f"{printable(failure.source)}: " if failure.source else ""
         typer.echo(f"lnaudit: {where}{failure.reason}", err=True)
-    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    write_out(
-        render(document, output_format, Style(width=terminal_width(), color=color, ascii=ascii, curves=_curves()))
+    style = Style(
+        width=terminal_width(), color=wants_color(look.color), ascii=look.ascii, curves=_curves(), quiet=look.quiet
     )
+    write_out(render(document, output_format, style))
+
+
+def wants_color(when: str) -> bool:
+    """Whether to colour what goes to stdout; `auto` asks the environment in the order that rich has."""
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
 
 def _curves() -> bool:
@@ -63,11 +78,18 @@ def refuse(error: LnauditError, kind: str, output_format: str) -> NoReturn:
 
 def refused(reason: str, source: str, kind: str = "scan") -> str:
     """Return the JSON document of a run that could not begin or ended in a crash."""
+    from ..comparison import nothing_of
     from ..pipeline import Settings, run, sweep
     from ..render import Style, render
+    from ..render.diff import render_diff_json
+    from ..render.rules import rules_json
     from ..site import NotAudited
 
     nothing = [NotAudited(source=source, reason=reason)]
+    if kind == "rule":
+        return rules_json((), nothing)
+    if kind == "diff":
+        return render_diff_json(nothing_of("", "", "never", nothing[0]))
     document = sweep(nothing, Settings(), ()) if kind == "sweep" else run(nothing, Settings(), kind)
     return render(document, "json", Style())
 

@@ -26,10 +26,18 @@ def policy_of(config: Path | None, isolated: bool) -> Policy:
 
     if config is not None and isolated:
         raise LnauditError("cannot stand beside --isolated", "leave one of them out", "--config")
-    path = config if config is not None else None if isolated else find_policy(Path.cwd())
+    path = config if config is not None else None if isolated else find_policy(_here())
     if path is None:
         return POLICY
     return read_policy(path, Path(os.path.relpath(path)).as_posix() if config is None else config.as_posix())
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        what = f"the current folder cannot be read ({error.strerror or error})"
+        raise LnauditError(what, "change to one that exists, or --isolated") from None
 
 
 def with_options(
@@ -40,8 +48,8 @@ def with_options(
 
     words: dict[str, Any] = {}
     for name, listed in (("select", select), ("ignore", ignore)):
-        if listed:
-            words[name] = tuple(values.prefix(code, f"--{name}") for code in split_list(listed))
+        if listed is not None and listed != []:
+            words[name] = values.selected(split_list(listed), f"--{name}")
     if share is not None:
         words["share"] = values.share(number(share, "--share"), "--share")
     if fail_on is not None:

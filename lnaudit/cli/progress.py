@@ -26,12 +26,17 @@ class Bar:
     ----------
     sizes : sequence of int
         Bytes of each site's file; 0 where that is not known before it is opened.
+    quiet : bool
+        Show nothing.
+    color : bool
+        Colours are wanted as far as the terminal has them.
     """
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], *, quiet: bool = False, color: bool = True) -> None:
         self._sizes = sizes
         self._started = self._told = time.monotonic()
-        self._shown = sys.stderr.isatty()
+        self._shown = not quiet and sys.stderr.isatty()
+        self._color = color
         self._bar: RichProgress | None = None
         self._total, self._before, self._done = sum(sizes), 0, 0
         self._name, self._width = "", 1
@@ -64,7 +69,7 @@ class Bar:
         from rich.markup import escape
 
         if self._bar is None:
-            self._bar = _rich_bar()
+            self._bar = _rich_bar(self._color)
             self._bar.add_task("", total=None, rate="", left="")
             self._bar.start()
         done = min(self._done, self._total)
@@ -84,7 +89,7 @@ class Bar:
             self._bar.stop()
 
 
-def _rich_bar() -> RichProgress:
+def _rich_bar(color: bool) -> RichProgress:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn
     from rich.progress import Progress as RichProgress
@@ -95,7 +100,7 @@ def _rich_bar() -> RichProgress:
         DownloadColumn(),
         TextColumn("{task.fields[rate]}"),
         TextColumn("{task.fields[left]}"),
-        console=Console(stderr=True),
+        console=Console(stderr=True, no_color=None if color else True),
         transient=True,
     )
 
@@ -108,9 +113,9 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def progress_bar(sizes: Sequence[int]) -> Iterator[tuple[Bar, Progress]]:
+def progress_bar(sizes: Sequence[int], *, quiet: bool = False, color: bool = True) -> Iterator[tuple[Bar, Progress]]:
     """Yield a bar and the callback that moves it."""
-    bar = Bar(sizes)
+    bar = Bar(sizes, quiet=quiet, color=color)
     try:
         yield bar, bar.advance
     finally:

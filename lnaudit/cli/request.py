@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LnauditError
+from .arguments import FLUSHED
 from .options import axes, choice, number, split_list, whole
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 1024
 M_ARENA_MAX = -8  # malloc.h of glibc
-FLUSHED = ("none", "float32", "T", "all")
 
 
 @dataclass(frozen=True, kw_only=True)

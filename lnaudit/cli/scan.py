@@ -8,40 +8,30 @@ import typer
 
 from ..errors import LnauditError
 from . import output
-from .auditing import Words, audit, audits, find, policy_from, settings_from
-from .options import choice
+from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
 from .policies import shown
 from .request import runtime_notes
 
 
-@audits
+@audits()
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, quoted globs, folders, - for stdin.")],
     words: Words,
 ) -> None:
-    """Audit dumps of what enters norm layers: .npy files, globs, directories with or without manifest.json.
-
-    Examples:
-
-      lnaudit scan acts.npy
-
-      lnaudit scan acts.npy --eps 1e-12 --format float16,bfloat16
-
-      lnaudit scan dumps/ --norm rms --fail-on error --output-format json
-    """
+    """Audit dumps of what enters norm layers: .npy files, globs, directories with or without manifest.json."""
     try:
-        choice(words.output_format, output.OUTPUT_FORMATS, "--output-format")
+        check_words(words)
         policy = policy_from(words)
-        settings = settings_from(words, policy, "never")
+        settings = scan_settings(words, policy, "never")
         # of a policy that gates: a scan fails only where that is asked for
         settings.config["fail_on"] = words.fail_on or "never"
         if words.show_settings:
             output.write_out(shown(policy, settings.config))
             return
         found = find(paths, words)
-        report = audit(found, settings, "scan", words.save_stats)
+        report = audit(found, settings, "scan", words)
     except LnauditError as error:
         output.refuse(error, "scan", words.output_format)
     report.notes[:0] = runtime_notes(words.runtime)
-    output.write(report, words.output_format, words.ascii)
+    output.write(report, words.output_format, words)
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))

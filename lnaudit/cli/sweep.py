@@ -9,158 +9,115 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LnauditError
-from . import output
-from .arguments import (
-    Axis,
-    Bias,
-    Dtype,
-    Engine,
-    Field,
-    Formats,
-    Ftz,
-    Jobs,
-    LossScale,
-    Norm,
-    OutputFormat,
-    Runtimes,
-    StdinName,
-    Tolerance,
-    Verbose,
-    Weight,
-)
-from .options import choice, epsilons, number
-from .request import SiteWords, flushed, listed, named_formats, named_kernels, runtime_notes, workforce
+from . import completion, output
+from .auditing import Words, audits, check_words, find, opened, policy_from, progress, settings_from, site_words
+from .exit_codes import CLEAN, NOT_AUDITED
+from .options import epsilons
+from .policies import shown
+from .request import listed, runtime_notes
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
+    from ..policy import Policy
     from ..site import NotAudited, Site
 
 DEFAULT_FAMILY = "near-constant"
 SITE_EPSILON = 1e-5  # of a synthetic family, beside which the points stand
 
 
+# without the options that concern one epsilon, advice, or findings that count
+@audits("eps", "compare_eps", "verify", "save_stats", "fail_on")
 def sweep(
+    words: Words,
     paths: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATH", help="Files, quoted globs, folders, - for stdin. [default: a family]"),
     ] = None,
     family: Annotated[
         list[str] | None,
-        typer.Option(metavar="FAMILY", help="A synthetic family, as lnaudit synth --help lists them; may be repeated."),
+        typer.Option(
+            metavar="FAMILY",
+            help="A synthetic family, as lnaudit synth --help lists them, instead of or beside PATHs; may be "
+            "repeated. Two ranges, as in near-constant:offset=1..1e4,spread=1e-3..10, make a map at one epsilon. "
+            "[default: near-constant if there is no PATH]",
+            autocompletion=completion.families,
+        ),
     ] = None,
     eps: Annotated[
         list[str] | None,
-        typer.Option(metavar="[LIST]", help="Numbers and ranges by comma. [default: 0,1e-12..1e-2 and the site's own]"),
+        typer.Option(
+            metavar="[LIST]",
+            help="Numbers and ranges by comma; a range holds both ends and one point a decade. [default: "
+            "0,1e-12..1e-2 and the site's own]",
+        ),
     ] = None,
     points: Annotated[
-        str | None, typer.Option(metavar="N", help="Points of each range. [default: one a decade]")
+        str | None,
+        typer.Option(metavar="N", help="So many points of each range, in equal ratios. [default: one a decade]"),
     ] = None,
-    axis: Axis = None,
-    norm: Norm = None,
-    weight: Weight = None,
-    bias: Bias = None,
-    dtype: Dtype = None,
-    field: Field = None,
-    stdin_name: StdinName = "stdin",
-    format: Formats = None,
-    kernel: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="Kernels, by comma; ladder: all. [default: native]")
-    ] = None,
-    runtime: Runtimes = None,
-    ftz: Ftz = "none",
-    tolerance: Tolerance = None,
-    loss_scale: LossScale = "1",
-    engine: Engine = "auto",
-    jobs: Jobs = "auto",
-    output_format: OutputFormat = "table",
-    ascii: Annotated[bool, typer.Option("--ascii", help="Curves and names in ASCII only.")] = False,
-    verbose: Verbose = False,
 ) -> None:
     """Show what every epsilon does: on dumps, or on a synthetic family if no PATH is given.
 
-    Examples:
-
-      lnaudit sweep
-
-      lnaudit sweep acts.npy --eps 0,1e-12..1e-2
-
-      lnaudit sweep --family bump --format float32 --eps 0,1e-12,1e-8,1e-5,1e-3
-
-      lnaudit sweep --family antisymmetric:t=1e-4..1 --format float32,float64
+    Each point is judged as a scan with that epsilon judges it, under the policy in [tool.lnaudit].
     """
-    try:
-        choice(output_format, output.OUTPUT_FORMATS, "--output-format")
-        words = SiteWords(
-            axis=axis, norm=norm, weight=weight, bias=bias, dtype=dtype, field=field, stdin_name=stdin_name
-        )
-        swept, own = epsilons(",".join(eps) if eps else None, points)
-        settings = _settings(format, kernel, runtime, ftz, tolerance, loss_scale)
-        settings = replace(settings, **workforce(engine, jobs, verbose))
-        families = listed(family or ([] if paths else [DEFAULT_FAMILY]), "--family")
-        settings.config.update(
-            epsilons=list(swept),
-            families=families,
-            no_data=not paths,
-            no_family=not (paths or family),
-            **words.config(),
-        )
-        sites, notes, sizes = _sites(paths or [], families, words)
-    except LnauditError as error:
-        output.refuse(error, "sweep", output_format)
+    from ..families import parse_grid
     from ..pipeline import sweep as run
-    from .progress import progress_bar
+    from ..pipeline.mapping import add_maps
 
-    with progress_bar(sizes) as (bar, advance):
-        report = run(bar.follow(sites), settings, swept, own=own, progress=advance)
-    report.notes.extend((*runtime_notes(runtime), *notes))
-    output.write(report, output_format, ascii)
-    raise typer.Exit(output.NOT_AUDITED if report.not_audited or not report.sites else output.CLEAN)
+    try:
+        check_words(words)
+        swept, own = epsilons(",".join(eps) if eps else None, points)
+        policy = policy_from(words)
+        families = listed(family or ([] if paths else [DEFAULT_FAMILY]), "--family")
+        settings = _settings(words, policy)
+        settings.config.update(
+            epsilons=list(swept), families=families, no_data=not paths, no_family=not (paths or family)
+        )
+        if words.show_settings:
+            output.write_out(shown(policy, settings.config))
+            return
+        grids = list(filter(None, map(parse_grid, families)))
+        single = [text for text in families if parse_grid(text) is None]
+        sites, notes, sizes = _sites(paths or [], single, words, policy)
+        with progress(sizes, words) as (bar, advance):
+            report = run(bar.follow(sites), settings, swept, own=own, progress=advance)
+        add_maps(report, grids, settings, (SITE_EPSILON,) if own else swept, words.norm or "layer")
+    except LnauditError as error:
+        output.refuse(error, "sweep", words.output_format)
+    report.notes.extend((*runtime_notes(words.runtime), *notes))
+    output.write(report, words.output_format, words)
+    raise typer.Exit(NOT_AUDITED if report.not_audited or not (report.sites or report.maps) else CLEAN)
 
 
-def _settings(
-    formats: list[str] | None,
-    kernels: list[str] | None,
-    runtimes: list[str] | None,
-    ftz: str,
-    tolerance: str | None,
-    loss_scale: str,
-) -> Settings:
+def _settings(words: Words, policy: Policy) -> Settings:
     from ..kernels import KERNELS
-    from ..pipeline import Settings
 
-    settings = Settings(
-        formats=named_formats(formats),
-        kernels=named_kernels(kernels, runtimes),
-        default_kernels=(KERNELS["native"],),
-        flush_subnormals=flushed(ftz),
-        tolerance=None if tolerance is None else number(tolerance, "--tolerance", above=True),
-        loss_scale=number(loss_scale, "--loss-scale", above=True),
-    )
-    settings.config.update(**settings.named(), loss_scale=settings.loss_scale)
-    return settings
+    return replace(settings_from(words, policy), default_kernels=(KERNELS["native"],))
 
 
 def _sites(
-    paths: list[str], families: list[str], words: SiteWords
+    paths: list[str], families: list[str], words: Words, policy: Policy
 ) -> tuple[Iterator[Site | NotAudited], tuple[str, ...], list[int]]:
     """Return the families and the dumps that are to be swept, what there is to say about the dumps, their bytes."""
     from ..families import parse_family, site_of
-    from ..readers.discover import find_sites
     from ..site import check_norm
 
     specs = [parse_family(text) for text in families]
-    norm = check_norm(words.norm or "layer", "--norm")
-    found = find_sites(paths, words.options()) if paths else None
+    check_norm(words.norm or "layer", "--norm")
+    found = find(paths, words) if paths else None
     if found is None:
-        for option, value in words.config().items():
+        for option, value in site_words(words).config().items():
             if value is not None and option != "norm":
                 raise LnauditError("concerns dumps, and there is no PATH", "name a PATH", f"--{option}")
 
     def sites() -> Iterator[Site | NotAudited]:
         for spec in specs:
-            yield site_of(spec, SITE_EPSILON, norm=norm, epsilon_source="default")
+            said = policy.of_site(spec.label)
+            epsilon = SITE_EPSILON if said.epsilon is None else said.epsilon
+            source = "default" if said.epsilon is None else "policy"
+            yield site_of(spec, epsilon, norm=words.norm or said.norm or "layer", epsilon_source=source)
         if found is not None:
-            yield from found.open()
+            yield from opened(found, policy)
 
     sizes = [0] * len(specs)
     return (sites(), (), sizes) if found is None else (sites(), found.notes, sizes + found.sizes())

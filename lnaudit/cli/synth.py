@@ -8,41 +8,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ..errors import LnauditError
-from .writing import replacing, unwritable
+from ..writing import replacing, unwritable
+from . import completion
+from .examples import Command
+from .exit_codes import NOT_AUDITED
 
 if TYPE_CHECKING:
     from ..families import FamilySpec
 
-_NOT_WRITTEN = 2
 
+class SynthCommand(Command):
+    """The command whose help lists the families, which are imported when they are asked for."""
 
-class SynthCommand(TyperCommand):
-    """The command whose help ends with the families, which are imported when they are asked for."""
-
-    def get_help(self, ctx: Any) -> str:
-        """Return the help with the families and their parameters."""
-        return f"{super().get_help(ctx)}\n\n{_listed()}"
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the families with their parameters, then the examples."""
+        formatter.write(f"\n{_listed()}\n")
+        super().format_epilog(ctx, formatter)
 
 
 def synth(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", help="NAME or NAME:parameter=value,parameter=value.")],
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY",
+            help="NAME or NAME:parameter=value,parameter=value.",
+            autocompletion=completion.families,
+        ),
+    ],
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The .npy file to write. [required]")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an internal error.")] = False,
 ) -> None:
-    """Write a synthetic family of activations to a .npy file, which is never overwritten without --force.
-
-    Examples:
-
-      lnaudit synth near-constant -o acts.npy
-
-      lnaudit synth near-constant:offset=100,rows=1000,dtype=float16 -o acts.npy --force
-    """
+    """Write a synthetic family of activations to a .npy file, which is never overwritten without --force."""
     from ..families import parse_family
     from ..readers.files import printable
     from .output import write_out
@@ -55,7 +56,7 @@ def synth(
         write_npy(spec, Path(output), printable(output), force=force)
     except LnauditError as error:
         typer.echo(f"lnaudit: {error}", err=True)
-        raise typer.Exit(_NOT_WRITTEN) from None
+        raise typer.Exit(NOT_AUDITED) from None
     write_out(f"wrote {printable(output)}: {spec.label}, shape {spec.shape}, {spec.format.name}\n")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..report import Document, SweepReport
+from .concise import render_concise, render_concise_sweep
 from .json import render_json
 from .style import Style, terminal_width
 from .sweep import render_sweep
@@ -13,8 +14,10 @@ from .terminal import render_table
 # (kind of report, output format) -> renderer
 RENDERERS: dict[tuple[str, str], Callable[..., str]] = {
     ("scan", "table"): render_table,
+    ("scan", "concise"): render_concise,
     ("scan", "json"): render_json,
     ("sweep", "table"): render_sweep,
+    ("sweep", "concise"): render_concise_sweep,
     ("sweep", "json"): render_json,
 }
 

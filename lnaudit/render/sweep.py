@@ -9,10 +9,12 @@ from .. import wording
 from ..report import Point, SweepReport, SweptResult, SweptSite
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style
+from .sweep_map import LEGEND, map_lines
 from .sweep_response import response_lines
 from .sweep_table import column_name, grid_lines, has_mark, single_lines
-from .terminal import end_lines
+from .terminal import end_lines, note_lines
 from .terminal_site import NORMS, flushing, header_lines
+from .totals import exit_sentences
 
 _INDENT, _HANGING = "  ", "    "
 _SMALL = 0.1  # of the normalized scale: an output so small makes any error look small
@@ -21,19 +23,26 @@ _FAMILIES = "Yours: lnaudit sweep acts.npy     Other families: lnaudit synth --h
 
 def render_sweep(report: SweepReport, style: Style = DEFAULT_STYLE) -> str:
     """Return the sweep for a terminal or a log; plain ASCII but for names, colours and curves."""
-    blocks = [style.wrap(f"note: {style.safe(note)}", "", "  ") for note in report.notes]
+    blocks = [] if style.quiet else note_lines(report, style)
     for site in report.sites:
-        blocks += _section(site, report, style)
-    blocks += [style.wrap(_FAMILIES)] if report.config.get("no_data") and report.sites else []
-    blocks.append(end_lines(_total(report), report, style))
+        if not style.quiet or swept_badly(site, report):
+            blocks += _section(site, report, style)
+    blocks += [map_lines(found, report.rules, style) for found in report.maps]
+    blocks.append(LEGEND if report.maps else [])
+    if report.config.get("no_data") and report.sites and not style.quiet:
+        blocks.append(style.wrap(_FAMILIES))
+    blocks.append(_end(report, style))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _total(report: SweepReport) -> str:
-    amounts = sorted({len(site.results[0].points) for site in report.sites})
-    most = f"{f'{amounts[0]} to ' if len(amounts) > 1 else ''}{counted(amounts[-1], 'epsilon')}" if amounts else ""
-    swept = f" at {most}" if amounts else ": nothing was swept"
-    return f"{counted(len(report.sites), 'site')}{swept}.{'  exit 2 (not audited).' if report.not_audited else ''}"
+def swept_badly(site: SweptSite, report: SweepReport) -> bool:
+    """Whether anything about a site is worth a line of a quiet sweep: a point, or what the file is."""
+    fails = any(point.verdict != "pass" for result in site.results for point in result.points)
+    return fails or any(finding.site == site.name and finding.severity != "note" for finding in report.findings)
+
+
+def _end(report: SweepReport, style: Style) -> list[str]:
+    return [*end_lines(report, style), *style.wrap("  ".join(exit_sentences(report)))]
 
 
 def _section(site: SweptSite, report: SweepReport, style: Style) -> list[list[str]]:
@@ -92,7 +101,7 @@ def _runs(site: SweptSite, report: SweepReport, style: Style) -> list[str]:
     names = [column_name(result, site) for result in site.results]
     width = max(map(len, names), default=0)
     for name, result in zip(names, site.results, strict=True):
-        lines += style.wrap(_run(result, report.rules), f"{_INDENT}{name:{width}}  ", " " * (width + 4))
+        lines += style.wrap(run_text(result, report.rules), f"{_INDENT}{name:{width}}  ", " " * (width + 4))
     sets = [point.epsilon for point in site.results[0].points if (point.collapse_ratio or 1.0) < 0.5]
     if sets:
         lines += style.wrap(
@@ -103,7 +112,8 @@ def _runs(site: SweptSite, report: SweepReport, style: Style) -> list[str]:
     return lines
 
 
-def _run(result: SweptResult, rules: dict[str, str]) -> str:
+def run_text(result: SweptResult, rules: dict[str, str]) -> str:
+    """Say of an emulation from where to where it passes, warns or fails, and why."""
     said: list[str] = []
     for (verdict, codes), group in groupby(result.points, key=lambda p: (p.verdict, tuple(p.codes))):
         points = list(group)
