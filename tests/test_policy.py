@@ -35,6 +35,7 @@ LN401 = {gain = 1e4}
 epsilon = 1e-12
 norm = "rms"
 axis = [1, 2]
+formats = ["fp16"]
 kernel = "fused"
 tolerance = 0.1
 share = 0.5
@@ -67,7 +68,7 @@ def test_a_whole_policy(tmp_path: Path) -> None:
     assert policy.of_rule("LN102") == {"share": 0.01}
     first = policy.of_site("encoder.0")
     assert (first.epsilon, first.norm, first.axis) == (1e-12, "rms", (1, 2))
-    assert (first.kernel, first.tolerance, first.share) == ("fused", 0.1, 0.5)
+    assert (first.formats, first.kernel, first.tolerance, first.share) == (("float16",), "fused", 0.1, 0.5)
     assert policy.of_site("decoder").epsilon == 1e-6
     assert policy.of_site("decoder").norm is None
     assert (policy.anchor("encoder.7"), policy.anchor("decoder")) == ("src/model.py:88", None)
@@ -269,3 +270,23 @@ def test_the_anchor_of_a_site_is_in_every_output(tmp_path: Path) -> None:
     assert swept["anchor"] == "src/model.py:88"
     first = run(tmp_path, "check", "encoder.ln.npy", "--output-format", "concise").stdout.splitlines()[0]
     assert first.startswith("src/model.py:88: encoder.ln.npy: error: LN101")
+
+
+def test_a_site_is_judged_in_its_own_formats_unless_the_command_line_names_others(tmp_path: Path) -> None:
+    for name in ("head", "body"):
+        np.save(tmp_path / f"{name}.npy", np.eye(4))
+    (tmp_path / "lnaudit.toml").write_text(
+        'formats = ["float16"]\nkernels = ["native"]\n[sites.head]\nformats = ["float32"]\n'
+    )
+
+    def judged(*words: str) -> dict[str, list[str]]:
+        document = json.loads(run(tmp_path, "check", *words, "--output-format", "json").stdout)
+        assert set(document["config"]["limits"]) == {r["format"] for s in document["sites"] for r in s["results"]}
+        return {site["name"]: [result["format"] for result in site["results"]] for site in document["sites"]}
+
+    assert judged("body.npy", "head.npy") == {"body": ["float16"], "head": ["float32"]}
+    assert judged("body.npy", "head.npy", "--format", "bf16") == {"body": ["bfloat16"], "head": ["bfloat16"]}
+    table = run(tmp_path, "check", "body.npy", "head.npy").stdout
+    assert table.count("pass  float16  native") == table.count("pass  float32  native") == 1
+    run(tmp_path, "scan", "body.npy", "head.npy", "--save-stats", "run.json")
+    assert judged("run.json") == {"body": ["float16"], "head": ["float32"]}

@@ -112,7 +112,8 @@ def test_under_the_same_policy_the_documents_are_the_same() -> None:
 thresholds = st.fixed_dictionaries(
     {},
     optional={
-        "LN202": st.fixed_dictionaries({"share": st.floats(0, 1)}),
+        "LN202": st.fixed_dictionaries({"share": st.floats(0, 1)}, optional={"factor": st.floats(1, 1e3)}),
+        "LN204": st.fixed_dictionaries({"factor": st.floats(1, 1e3)}),
         "LN303": st.fixed_dictionaries({"share": st.floats(0, 1)}),
         "LN106": st.fixed_dictionaries({"peak": st.floats(0.5, 1)}),
         "LN401": st.fixed_dictionaries({"gain": st.floats(0, 1e6)}),
@@ -136,6 +137,7 @@ policies = st.builds(
             pattern=st.sampled_from(["encoder.*", "nan", "*"]),
             tolerance=tolerance,
             share=st.sampled_from([None, 0.2]),
+            formats=st.sampled_from([None, ("float16",), ("float32", "float16")]),
             kernel=st.sampled_from([None, "fused"]),
         ),
         max_size=2,

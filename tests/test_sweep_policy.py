@@ -30,6 +30,7 @@ tolerances = st.sampled_from([None, 1e-3, 0.02, 0.3])
 words = st.builds(
     SiteWords,
     pattern=st.sampled_from(["a", "*", "b"]),
+    formats=st.sampled_from([None, ("bfloat16",), ("float32", "float16")]),
     kernel=st.sampled_from([None, "native", "fused"]),
     tolerance=tolerances,
     share=st.sampled_from([None, 0.0, 0.6]),

@@ -121,6 +121,7 @@ def settings_from(words: Words, policy: Policy) -> Settings:
     settings = Settings(
         policy=policy,
         formats=named_formats(formats),
+        formats_asked=bool(words.format),
         kernels=named_kernels(words.kernel, words.runtime) if asked else named_kernels(*_of(policy)),
         kernels_asked=asked,
         flush_subnormals=flushed(words.ftz),

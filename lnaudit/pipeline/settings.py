@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..engine.rows import Plan, accepted_error
-from ..formats import DEFAULT_FORMATS, FORMATS, Format
+from ..formats import DEFAULT_FORMATS, FORMATS, Format, get_format
 from ..kernels import KERNELS, Kernel, get_kernel
 from ..policy import POLICY, Policy
 from ..site import Site
@@ -22,7 +22,8 @@ JUDGED_TOO = (1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 class Settings:
     """What a run audits.
 
-    policy : of the project; what else is said here goes before it. formats : the formats; kernels : the kernels for
+    policy : of the project; what else is said here goes before it. formats : the formats; formats_asked : they go
+    before those of single sites in the policy; kernels : the kernels for
     every format, or None for that of the site, else default_kernels, else native everywhere and fused where the format
     is narrower than float32; kernels_asked : they go before those of single sites in the policy; tolerance : accepted
     row error, that of the policy or 0.02 if None; loss_scale : norm of the upstream gradient of a row; compare_epsilon
@@ -33,6 +34,7 @@ class Settings:
 
     policy: Policy = POLICY
     formats: tuple[Format, ...] = DEFAULT_FORMATS
+    formats_asked: bool = False
     kernels: tuple[Kernel, ...] | None = None
     kernels_asked: bool = True
     default_kernels: tuple[Kernel, ...] | None = None
@@ -52,9 +54,14 @@ class Settings:
         kernels = self.said_kernels(site.name) or own or self.default_kernels
         return tuple(
             (fmt, self.on_hardware(kernel).at(fmt, site.norm == "rms", site.rows.features))
-            for fmt in self.formats
+            for fmt in self.said_formats(site.name)
             for kernel in kernels or _usual_kernels(fmt)
         )
+
+    def said_formats(self, site: str) -> tuple[Format, ...]:
+        """Return the formats that the command line, else the policy of the site, else that of all sites names."""
+        own = self.policy.of_site(site).formats
+        return self.formats if own is None or self.formats_asked else tuple(map(get_format, own))
 
     def said_kernels(self, site: str) -> tuple[Kernel, ...] | None:
         """Return the kernels that the command line, else the policy of the site, else that of all sites names."""
@@ -76,7 +83,9 @@ class Settings:
     def reported(self) -> dict[str, Any]:
         """The configuration as the report repeats it, with the accepted error of each format."""
         single = {} if self.tolerance is not None else self.policy.tolerances
-        limits = {fmt.name: accepted_error(single.get(fmt.name, self._tolerance), fmt) for fmt in self.formats}
+        of_sites = () if self.formats_asked else (fmt for words in self.policy.sites for fmt in words.formats or ())
+        formats = dict.fromkeys((*self.formats, *map(get_format, of_sites)))
+        limits = {fmt.name: accepted_error(single.get(fmt.name, self._tolerance), fmt) for fmt in formats}
         return {**self.config, "limits": limits}
 
     @property

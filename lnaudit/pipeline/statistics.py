@@ -143,7 +143,8 @@ def rejudge(site: SavedSite, settings: Settings, *, same: bool) -> SiteAudit:
     tolerance, tolerances = policy.accepted_errors(site.figures.name, settings.tolerance, saved)
     asked_plan = replace(plan, tolerance=tolerance, tolerances=tolerances, variants=())
     kernels = settings.said_kernels(site.figures.name) or ()
-    numbers = _numbers(plan, [fmt.name for fmt in settings.formats], [kernel.name for kernel in kernels])
+    formats = settings.said_formats(site.figures.name)
+    numbers = _numbers(plan, [fmt.name for fmt in formats], [kernel.name for kernel in kernels])
     summary = _under(site.summary, asked_plan, numbers)
     same = same and all(asked_plan.limit_of(fmt) == plan.limit_of(fmt) for fmt, _ in summary.plan.results)
     report = SiteReport(
@@ -169,7 +170,8 @@ def _numbers(plan: Plan, formats: list[str], kernels: list[str]) -> list[int]:
     if formats and kernels:
         asked = [(fmt, name) for fmt in formats for name in kernels]
     else:
-        asked = [(f, k) for f, k in saved if f in (formats or [f]) and k in (kernels or [k])]
+        order = formats or list(dict.fromkeys(f for f, _ in saved))
+        asked = [(f, k) for name in order for f, k in saved if f == name and k in (kernels or [k])]
         missing = [f for f in formats if f not in {f for f, _ in saved}]
         missing += [k for k in kernels if k not in {k for _, k in saved}]
         if missing:

@@ -114,6 +114,7 @@ def _sites(table: Any, where: str) -> tuple[SiteWords, ...]:
         "epsilon": values.epsilon,
         "norm": values.norm,
         "axis": values.axis,
+        "formats": values.formats,
         "kernel": values.kernel,
         "tolerance": values.positive,
         "share": values.share,

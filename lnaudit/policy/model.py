@@ -22,6 +22,7 @@ class SiteWords:
     epsilon: float | None = None
     norm: str | None = None
     axis: int | tuple[int, ...] | None = None
+    formats: tuple[str, ...] | None = None
     kernel: str | None = None
     tolerance: float | None = None
     share: float | None = None
