@@ -28,6 +28,11 @@ def test_bins_of_zero_variances_and_of_no_rows() -> None:
     assert constant.variance_bins == {"lower": [], "upper": [], "rows": []}
 
 
+def test_variances_that_no_float64_holds_are_in_a_bin_of_their_own() -> None:
+    (site,) = lnaudit.audit(np.ldexp(X.astype(np.float64), 600), formats=["float64"]).sites
+    assert site.variance_bins == {"lower": [np.inf], "upper": [np.inf], "rows": [len(X)]}
+
+
 @pytest.mark.parametrize(("fmt", "dtype"), [("float16", np.float16), ("bfloat16", ml_dtypes.bfloat16)])
 def test_noise_is_the_mean_square_of_what_rounding_adds(fmt: str, dtype: type) -> None:
     (site,) = lnaudit.audit(X, formats=[fmt], kernels=["native:sum=float64"]).sites

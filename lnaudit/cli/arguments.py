@@ -154,6 +154,14 @@ SaveStats = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Save statistics, which lnaudit check FILE judges again without the dumps."),
 ]
+Report = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a page too (.html), or a picture (.svg, .png); may be repeated. Needs the extra report.",
+    ),
+]
 Engine = Annotated[
     str,
     typer.Option(

@@ -15,6 +15,7 @@ from ..errors import LnauditError
 from . import arguments as a
 from .options import choice, number
 from .policies import policy_of, with_options
+from .reports import check_reports
 from .request import SiteWords, flushed, named_formats, named_kernels, workforce
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def _options(
     isolated: a.Isolated = False,
     show_settings: a.ShowSettings = False,
     save_stats: a.SaveStats = None,
+    report: a.Report = None,
     engine: a.Engine = "auto",
     jobs: a.Jobs = "auto",
     output_format: a.OutputFormat = "table",
@@ -96,6 +98,7 @@ def check_words(words: Words) -> None:
     choice(words.color, a.COLORS, "--color")
     if words.quiet and words.verbose:
         raise LnauditError("cannot stand beside --verbose", "leave one of them out", "--quiet")
+    check_reports(words.report)
 
 
 def site_words(words: Words) -> SiteWords:

@@ -12,6 +12,7 @@ from ..errors import LnauditError
 from . import output
 from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
 from .policies import shown
+from .reports import deliver
 from .request import runtime_notes
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def check(
     hint = words.output_format == "table" and not words.quiet
     if hint and not _named(words, policy) and _judged_by_default(report):
         output.write_out(f"{NAME_THEM}\n")
+    deliver(report, words.report)
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))
 
 

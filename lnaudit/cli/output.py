@@ -16,6 +16,7 @@ from ..writing import replacing, unwritable
 from .exit_codes import CLEAN, FINDINGS, NOT_AUDITED
 
 if TYPE_CHECKING:
+    from ..render import Style
     from ..report import Document, Report
 
 
@@ -30,15 +31,21 @@ class Look(Protocol):
 def write(document: Document, output_format: str, look: Look) -> None:
     """Name what could not be audited on stderr, and write a report to stdout."""
     from ..readers.files import printable
-    from ..render import Style, render, terminal_width
+    from ..render import render
 
     for failure in document.not_audited:
         where = f"{printable(failure.source)}: " if failure.source else ""
         typer.echo(f"lnaudit: {where}{failure.reason}", err=True)
-    style = Style(
+    write_out(render(document, output_format, style_of(look)))
+
+
+def style_of(look: Look) -> Style:
+    """Return how results are to look on what stdout is."""
+    from ..render import Style, terminal_width
+
+    return Style(
         width=terminal_width(), color=wants_color(look.color), ascii=look.ascii, curves=_curves(), quiet=look.quiet
     )
-    write_out(render(document, output_format, style))
 
 
 def wants_color(when: str) -> bool:

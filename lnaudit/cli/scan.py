@@ -10,6 +10,7 @@ from ..errors import LnauditError
 from . import output
 from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
 from .policies import shown
+from .reports import deliver
 from .request import runtime_notes
 
 
@@ -34,4 +35,5 @@ def scan(
         output.refuse(error, "scan", words.output_format)
     report.notes[:0] = runtime_notes(words.runtime)
     output.write(report, words.output_format, words)
+    deliver(report, words.report)
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))

@@ -14,6 +14,7 @@ from .auditing import Words, audits, check_words, find, opened, policy_from, pro
 from .exit_codes import CLEAN, NOT_AUDITED
 from .options import epsilons
 from .policies import shown
+from .reports import check_plot, deliver
 from .request import listed, runtime_notes
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def sweep(
         str | None,
         typer.Option(metavar="N", help="So many points of each range, in equal ratios. [default: one a decade]"),
     ] = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw error against epsilon, below the table. Needs the extra report.")
+    ] = False,
 ) -> None:
     """Show what every epsilon does: on dumps, or on a synthetic family if no PATH is given.
 
@@ -63,9 +67,12 @@ def sweep(
     from ..families import parse_grid
     from ..pipeline import sweep as run
     from ..pipeline.mapping import add_maps
+    from ..render.plot import plot_lines
 
     try:
         check_words(words)
+        if plot:
+            check_plot(words.output_format)
         swept, own = epsilons(",".join(eps) if eps else None, points)
         policy = policy_from(words)
         families = listed(family or ([] if paths else [DEFAULT_FAMILY]), "--family")
@@ -86,6 +93,9 @@ def sweep(
         output.refuse(error, "sweep", words.output_format)
     report.notes.extend((*runtime_notes(words.runtime), *notes))
     output.write(report, words.output_format, words)
+    if plot:
+        output.write_out(f"\n{plot_lines(report, output.style_of(words))}")
+    deliver(report, words.report)
     raise typer.Exit(NOT_AUDITED if report.not_audited or not (report.sites or report.maps) else CLEAN)
 
 

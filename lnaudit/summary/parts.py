@@ -197,7 +197,8 @@ class Histogram:
         keys, counts = self._bins()
         coarse, first = np.unique(keys >> (52 - self._shift - bits), return_index=True)
         amounts = np.add.reduceat(counts, first) if len(first) else counts
-        ends = ((coarse + i << (52 - bits)).view(np.float64).tolist() for i in (0, 1))
+        lower, upper = ((coarse + i << (52 - bits)).view(np.float64) for i in (0, 1))
+        ends = lower.tolist(), np.where(np.isnan(upper), np.inf, upper).tolist()  # of the bin of Inf there is no end
         return dict(zip(("lower", "upper", "rows"), (*ends, amounts.tolist()), strict=True))
 
     def _centres(self, keys: Array) -> Array:

@@ -1,0 +1,157 @@
+"""The page of a scan or a check: what fails, where, what to do; then every site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ... import wording
+from ...findings import Finding
+from ...report import Report, Result, SiteReport
+from ...wording import counted
+from .. import numbers
+from ..style import verdict_word
+from ..terminal_matrix import site_label
+from ..terminal_site import header_lines, legend_lines
+from ..totals import exit_sentences
+from . import scan_tables
+from .assumed import assumptions
+from .figures import figures
+from .finding_parts import explained, told
+from .parts import UNWRAPPED, Anchors, Cell, Page, Row, Section, Table, headings, label, said, total_parts
+from .todos import todos
+
+_NAMED_SITES = 6
+Key = tuple[str, str]
+
+
+def scan_page(report: Report) -> Page:
+    """Return what the page of a scan or a check shows."""
+    anchors = Anchors()
+    ids = [anchors.new(site.name) for site in report.sites]
+    by_site: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        by_site.setdefault(finding.site, []).append(finding)
+    return Page(
+        kind=report.kind,
+        version=report.lnaudit_version,
+        total=total_parts(report),
+        sentences=(*_known(report), *exit_sentences(report)),
+        assumed=assumptions(report),
+        todos=todos(report, ids),
+        overview=_overview(report, ids) if report.sites else None,
+        epsilon=_model_epsilon(report),
+        not_audited=tuple((entry.source, entry.reason) for entry in report.not_audited),
+        notes=tuple(report.notes),
+        legend=tuple(legend_lines(report, UNWRAPPED)) if report.sites else (),
+        sections=tuple(
+            _section(site, by_site.get(site.name, []), where) for site, where in zip(report.sites, ids, strict=True)
+        ),
+        rules=explained(finding.code for finding in report.findings),
+    )
+
+
+def _known(report: Report) -> list[str]:
+    known = sum(finding.known for finding in report.findings)
+    return [f"{counted(known, 'finding')} known from before: dimmed, and not counted by the gate."] if known else []
+
+
+def _section(site: SiteReport, findings: Sequence[Finding], where: str) -> Section:
+    from ...pictures import window_picture
+
+    _, *facts = header_lines(site, UNWRAPPED)
+    return Section(
+        id=where,
+        name=site.name,
+        source=site.source if site.source != site.name else "",
+        verdict=site.verdict,
+        facts=tuple(facts),
+        words=_words(site, findings),
+        figures=figures(window_picture(site)),
+        tables=(scan_tables.results(site),) if site.results else (),
+        findings=told((f for f in findings if not f.latent), site.results),
+        latent=told((f for f in findings if f.latent), site.results),
+        more=scan_tables.more(site, findings),
+    )
+
+
+def _words(site: SiteReport, findings: Iterable[Finding]) -> str:
+    """Return what a search may name: the site, its verdict, what was found."""
+    found = dict.fromkeys(f"{f.code} {f.name}" for f in findings)
+    return " ".join([said(site.name), said(site.source), verdict_word(site.verdict), site.norm, *found]).lower()
+
+
+def _columns(report: Report) -> dict[str, list[str]]:
+    """Return the formats with the kernels that any site has in them."""
+    columns: dict[str, list[str]] = {}
+    for site in report.sites:
+        for result in site.results:
+            kernels = columns.setdefault(result.format, [])
+            if result.kernel not in kernels:
+                kernels.append(result.kernel)
+    return columns
+
+
+def _overview(report: Report, ids: Sequence[str]) -> Table:
+    """Return all sites in their order, a cell a format and kernel."""
+    columns = _columns(report)
+    keys = [(fmt, kernel) for fmt, kernels in columns.items() for kernel in kernels]
+    rows = []
+    for site, where in zip(report.sites, ids, strict=True):
+        found = {(r.format, r.kernel): r for r in site.results}
+        shape = f"{wording.count(site.rows)} x {site.features}"
+        title = Cell(text=label(site_label(site, UNWRAPPED)), below=(shape,), href=where, scope="row")
+        rows.append(Row(cells=(title, *(_glance(found.get(key), where) for key in keys)), of=where))
+    formats = (Cell(text=fmt, scope="colgroup", span=len(kernels)) for fmt, kernels in columns.items())
+    return Table(
+        caption="Each cell: the verdict; the largest error of a row, or how many rows are lost; the headroom that is "
+        "left before the range ends.",
+        head=(
+            Row(cells=(Cell(text="site", scope="col", down=2), *formats)),
+            headings(*(label(kernel) for _, kernel in keys)),
+        ),
+        rows=(*rows, _tallies(report.sites, keys)) if len(rows) > 1 else tuple(rows),
+        wide=True,
+    )
+
+
+def _glance(result: Result | None, where: str) -> Cell:
+    if result is None:
+        return Cell(text="-")
+    below = (scan_tables.worst(result), f"room {scan_tables.room(result.headroom)}")
+    return Cell(text=verdict_word(result.verdict), below=below, verdict=result.verdict, href=where)
+
+
+def _tallies(sites: Sequence[SiteReport], keys: Sequence[Key]) -> Row:
+    cells = [Cell(text="sites that FAIL / warn", scope="row")]
+    for key in keys:
+        found = [r.verdict for site in sites for r in site.results if (r.format, r.kernel) == key]
+        cells.append(Cell(text=f"{found.count('fail')} / {found.count('warn')}"))
+    return Row(cells=tuple(cells))
+
+
+def _model_epsilon(report: Report) -> Table | None:
+    """Return one epsilon for the sites that share the model's; a config holds one number."""
+    entries = [entry for entry in report.epsilon if entry.site_count > 1]
+    if not entries:
+        return None
+    rows = []
+    for entry in entries:
+        keeps = entry.epsilon is not None and wording.epsilon(entry.epsilon) == wording.epsilon(entry.model_epsilon)
+        use = "none fits them all" if entry.epsilon is None else "keep" if keeps else wording.epsilon(entry.epsilon)
+        names = [label(name) for name in entry.sites[:_NAMED_SITES]]
+        names += [f"{len(entry.sites) - len(names)} more"] if len(entry.sites) > len(names) else []
+        cells = (
+            Cell(text=f"{entry.format} {entry.kernel}", scope="row"),
+            Cell(text=wording.epsilon(entry.model_epsilon)),
+            Cell(text=use, verdict="fail" if entry.epsilon is None else "pass" if keeps else "warn"),
+            Cell(text=numbers.epsilon_range(entry.lower, entry.upper)),
+            Cell(text=str(entry.site_count)),
+            Cell(text=", ".join(names) or "-"),
+        )
+        rows.append(Row(cells=cells))
+    titles = ("format and kernel", "the model's", "use", "safe for all", "sites", "set by")
+    return Table(
+        caption="A config file holds one number: what is safe for all sites that share an epsilon.",
+        head=(headings(*titles),),
+        rows=tuple(rows),
+    )

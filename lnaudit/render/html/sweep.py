@@ -1,0 +1,187 @@
+"""The page of a sweep: from where to where each emulation passes, its curves, its points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ... import wording
+from ...findings import Finding
+from ...report import Point, SweepReport, SweptResult, SweptSite
+from ..style import verdict_word
+from ..sweep import run_text
+from ..terminal_site import flushing, header_lines
+from ..totals import exit_sentences
+from .assumed import assumptions
+from .figures import figure, figures
+from .finding_parts import explained, told
+from .parts import UNWRAPPED, Anchors, Cell, Page, Row, Section, Table, headings, label, said, total_parts
+
+_LEGEND = (
+    "Error: RMS of a row against the exact result, 1 = normalized scale. Every point is judged as a scan with that "
+    "epsilon judges it.",
+    "Ratio: q/(q+eps) of the median row: 1 where the data set the scale of the output, near 0 where epsilon does.",
+)
+_POINT_TITLES = (
+    "verdict",
+    "epsilon",
+    "held as",
+    "ratio",
+    "output std",
+    "error p50",
+    "error max",
+    "failing rows",
+    "NaN/Inf rows",
+    "all-zero rows",
+    "why",
+)
+
+
+def sweep_page(report: SweepReport) -> Page:
+    """Return what the page of a sweep shows."""
+    from ...pictures import map_picture
+
+    anchors = Anchors()
+    ids = [anchors.new(site.name) for site in report.sites]
+    codes = [finding.code for finding in report.findings]
+    codes += [code for site in report.sites for r in site.results for point in r.points for code in point.codes]
+    codes += [code for found in report.maps for row in found.codes for cell in row for code in cell]
+    return Page(
+        kind=report.kind,
+        version=report.lnaudit_version,
+        total=total_parts(report),
+        sentences=tuple(exit_sentences(report)),
+        assumed=assumptions(report),
+        todos=(),
+        overview=_overview(report, ids) if report.sites else None,
+        epsilon=None,
+        not_audited=tuple((entry.source, entry.reason) for entry in report.not_audited),
+        notes=tuple(report.notes),
+        legend=(*_LEGEND, *flushing(report.config)),
+        sections=tuple(_section(site, report, where) for site, where in zip(report.sites, ids, strict=True)),
+        maps=tuple(figure(map_picture(found)) for found in report.maps),
+        rules=explained(codes),
+    )
+
+
+def _section(site: SweptSite, report: SweepReport, where: str) -> Section:
+    from ...pictures import curves_picture, response_picture
+
+    findings = [f for f in report.findings if f.site == site.name]
+    _, *facts = header_lines(site, UNWRAPPED, epsilon="the site's epsilon")
+    nothing = [] if site.input["finite_rows"] else ["no row is finite: nothing was judged"]
+    judged = site.results if site.input["finite_rows"] else []
+    return Section(
+        id=where,
+        name=site.name,
+        source=site.source if site.source != site.name else "",
+        verdict=site.verdict,
+        facts=(*facts, *_before_rounding(site), *nothing),
+        words=_words(site, findings),
+        figures=figures(response_picture(site), curves_picture(site, report.config.get("limits")) if judged else None),
+        tables=(_runs(site, report), _grid(site)) if judged else (),
+        findings=told(f for f in findings if not f.latent),
+        latent=told(f for f in findings if f.latent),
+        more=tuple(_points(result, report) for result in judged),
+    )
+
+
+def _words(site: SweptSite, findings: Sequence[Finding]) -> str:
+    found = dict.fromkeys(f"{f.code} {f.name}" for f in findings)
+    codes = dict.fromkeys(code for r in site.results for point in r.points for code in point.codes)
+    return " ".join([said(site.name), said(site.source), verdict_word(site.verdict), *found, *codes]).lower()
+
+
+def _before_rounding(site: SweptSite) -> list[str]:
+    closed = any(result.error_by == "closed-form" for result in site.results)
+    return ["Errors are those before the output is rounded."] if closed else []
+
+
+def _named(result: SweptResult) -> str:
+    return f"{result.format} {result.kernel}"
+
+
+def _passing(result: SweptResult) -> Cell:
+    """Say at how many epsilons an emulation passes, and between which."""
+    passing = [point for point in result.points if point.verdict == "pass"]
+    if not passing:
+        return Cell(text="none pass", verdict="fail")
+    ends = dict.fromkeys(wording.epsilon(point.epsilon) for point in (passing[0], passing[-1]))
+    everywhere = len(passing) == len(result.points)
+    text = "all pass" if everywhere else f"{len(passing)} of {len(result.points)} pass"
+    return Cell(text=text, below=(" to ".join(ends),), verdict="pass" if everywhere else "warn")
+
+
+def _overview(report: SweepReport, ids: Sequence[str]) -> Table:
+    keys = list(dict.fromkeys(_named(result) for site in report.sites for result in site.results))
+    rows = []
+    for site, where in zip(report.sites, ids, strict=True):
+        found = {_named(result): _passing(result) for result in site.results if site.input["finite_rows"]}
+        cells = (found.get(key, Cell(text="-")) for key in keys)
+        rows.append(Row(cells=(Cell(text=label(site.name), href=where, scope="row"), *cells), of=where))
+    return Table(
+        caption="At how many of the epsilons each emulation passes, and the smallest and largest of them",
+        head=(headings("site", *keys),),
+        rows=tuple(rows),
+        wide=True,
+    )
+
+
+def _runs(site: SweptSite, report: SweepReport) -> Table:
+    rows = [
+        Row(cells=(Cell(text=_named(result), scope="row"), Cell(text=run_text(result, report.rules))))
+        for result in site.results
+    ]
+    return Table(
+        caption="From where to where, and why", head=(headings("format and kernel", "verdicts"),), rows=tuple(rows)
+    )
+
+
+def _grid(site: SweptSite) -> Table:
+    rows = []
+    for number, first in enumerate(site.results[0].points):
+        points = [result.points[number] for result in site.results]
+        own = ("the site's own",) if site.name != site.source and first.epsilon == site.epsilon else ()
+        title = Cell(text=wording.epsilon(first.epsilon), below=own, scope="row")
+        cells = (_judged(point) for point in points)
+        rows.append(Row(cells=(title, Cell(text=wording.ratio(first.collapse_ratio)), *cells)))
+    return Table(
+        caption="Verdict and worst row: its error, or how many rows are lost",
+        head=(headings("epsilon", "ratio", *map(_named, site.results)),),
+        rows=tuple(rows),
+        wide=True,
+    )
+
+
+def _judged(point: Point) -> Cell:
+    if point.nonfinite_rows:
+        worst = f"{wording.count(point.nonfinite_rows)} NaN/Inf"
+    elif point.collapsed_rows:
+        worst = f"{wording.count(point.collapsed_rows)} all zero"
+    else:
+        worst = f"error {wording.short(point.error['max'])}"
+    return Cell(text=verdict_word(point.verdict), below=(worst,), verdict=point.verdict)
+
+
+def _points(result: SweptResult, report: SweepReport) -> Table:
+    return Table(
+        caption=f"All figures of {_named(result)}",
+        head=(headings(*_POINT_TITLES),),
+        rows=tuple(_point(point, report) for point in result.points),
+    )
+
+
+def _point(point: Point, report: SweepReport) -> Row:
+    texts = (
+        wording.epsilon(point.epsilon_stored),
+        wording.ratio(point.collapse_ratio),
+        wording.magnitude(point.output_std),
+        wording.short(point.error["p50"]),
+        wording.short(point.error["max"]),
+        wording.count(point.failing_rows),
+        wording.count(point.nonfinite_rows),
+        wording.count(point.collapsed_rows),
+        ", ".join(f"{code} {report.rules.get(code, '')}".strip() for code in point.codes) or "-",
+    )
+    verdict = Cell(text=verdict_word(point.verdict), verdict=point.verdict)
+    named = Cell(text=wording.epsilon(point.epsilon), scope="row")
+    return Row(cells=(verdict, named, *(Cell(text=text) for text in texts)))
