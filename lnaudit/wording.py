@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 
 SAME = 1e-6  # relative: float32 literals of a decimal epsilon
+# the ends of the grid of epsilons that are tried: beyond them nothing is known
+LOWEST_TRIED, HIGHEST_TRIED = 1e-14, 0.1
 _NEGLIGIBLE = 1e-12
 _EXPONENT = re.compile(r"e([+-])0*(\d+)$")
 
@@ -18,6 +20,28 @@ def epsilon(value: float | None) -> str:
         return _special(value)
     text = next(t for t in (f"{value:.{n}e}" for n in range(17)) if math.isclose(float(t), value, rel_tol=SAME))
     return _tidy(text) if abs(value) < 0.099 or abs(value) >= 99_999 else _tidy(f"{float(text):.15g}")
+
+
+def opens_below(lower: float) -> bool:
+    """Whether a window of epsilons begins where the grid does: it may go on."""
+    return lower <= LOWEST_TRIED * (1 + SAME)
+
+
+def opens_above(upper: float) -> bool:
+    """Whether a window of epsilons ends where the grid does: it may go on."""
+    return upper >= HIGHEST_TRIED * (1 - SAME)
+
+
+def epsilon_range(lower: float | None, upper: float | None) -> str:
+    """Write a window of safe epsilons: 5e-8..5e-3, with <= or >= at an end of the grid."""
+    if lower is None or upper is None:
+        return "none"
+    opens, ends = opens_below(lower), opens_above(upper)
+    if opens and ends:
+        return "all tried"
+    if lower == upper:
+        return f"{'<=' * opens}{'>=' * ends}{epsilon(lower)}"
+    return f"{'<=' * opens}{epsilon(lower)}..{'>=' * ends}{epsilon(upper)}"
 
 
 def short(value: float | None) -> str:
@@ -106,3 +130,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     names = list(known)
     close = difflib.get_close_matches(word, names, 1)
     return f"did you mean {close[0]}?" if close else f"choose from {', '.join(names)}"
+
+
+def joined(parts: Iterable[str], last: str = " and ") -> str:
+    """Join words as prose does: a, b and c."""
+    *front, end = list(parts) or [""]
+    return f"{', '.join(front)}{last}{end}" if front else end
+
+
+def verdict_word(verdict: str) -> str:
+    """Return the verdict as it is printed: FAIL stands out, also in a log without colours."""
+    return "FAIL" if verdict == "fail" else verdict
+
+
+def printable(text: str, *, ascii_only: bool = False) -> str:
+    """Return a text with control characters, line ends and undecodable bytes escaped: one line, safe to print."""
+    return "".join(c if _shows(c, ascii_only) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _shows(character: str, ascii_only: bool) -> bool:
+    return character.isprintable() and (character.isascii() or not ascii_only)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lnaudit.render import RENDERERS, Style, numbers, render_table, terminal_width
+from lnaudit import wording
+from lnaudit.render import RENDERERS, Style, render_table, terminal_width
 
 from .report_samples import HOSTILE, LONG_KERNEL, SAMPLES, finding, healthy_results, recommendation, report, site
 
@@ -207,7 +208,7 @@ def test_epsilon(value: float | None, text: str) -> None:
     ],
 )
 def test_epsilon_range(lower: float | None, upper: float | None, text: str) -> None:
-    assert numbers.epsilon_range(lower, upper) == text
+    assert wording.epsilon_range(lower, upper) == text
 
 
 def test_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,8 @@ def _judged(document: dict[str, object], source: str) -> tuple[Report, list[str]
 def _refused(error: LnauditError, paths: tuple[Path, Path], fail_on: str) -> Comparison:
     """Say in one line why nothing can be compared; return a comparison of nothing."""
     from ..comparison import nothing_of
-    from ..readers.files import printable
     from ..site import NotAudited
+    from ..wording import printable
 
     typer.echo(f"lnaudit: {printable(str(error))}", err=True)
     failure = NotAudited(source=error.source, reason=error.reason)

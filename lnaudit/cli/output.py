@@ -30,8 +30,8 @@ class Look(Protocol):
 
 def write(document: Document, output_format: str, look: Look) -> None:
     """Name what could not be audited on stderr, and write a report to stdout."""
-    from ..readers.files import printable
     from ..render import render
+    from ..wording import printable
 
     for failure in document.not_audited:
         where = f"{printable(failure.source)}: " if failure.source else ""
@@ -75,7 +75,7 @@ def exit_code(report: Report, fail_on: str) -> int:
 
 def refuse(error: LnauditError, kind: str, output_format: str) -> NoReturn:
     """End a run that could not begin: one line on stderr, and a document where one was asked for."""
-    from ..readers.files import printable
+    from ..wording import printable
 
     typer.echo(f"lnaudit: {printable(str(error))}", err=True)
     if output_format == "json":

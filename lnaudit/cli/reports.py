@@ -88,7 +88,7 @@ def _made(document: Document, path: Path) -> bytes:
 
 def deliver(document: Document, paths: Sequence[Path] | None) -> None:
     """Write the reports of a run whose results have been printed; one that cannot be written ends it with exit 2."""
-    from ..readers.files import printable
+    from ..wording import printable
 
     try:
         write_reports(document, paths)

@@ -115,7 +115,7 @@ def _share_heap() -> None:
 def _tell(message: str) -> None:
     import typer
 
-    from ..readers.files import printable
+    from ..wording import printable
 
     typer.echo(f"lnaudit: {printable(message)}", err=True)
 

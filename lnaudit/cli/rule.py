@@ -37,9 +37,9 @@ def rule(
     ] = "text",
 ) -> None:
     """List the rules by code, name and the worst severity of their findings. With a CODE, explain it."""
-    from ..readers.files import printable
     from ..render.rules import rules_json
     from ..site import NotAudited
+    from ..wording import printable
 
     try:
         choice(output_format, OUTPUT_FORMATS, "--output-format")

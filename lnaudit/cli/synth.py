@@ -45,7 +45,7 @@ def synth(
 ) -> None:
     """Write a synthetic family of activations to a .npy file, which is never overwritten without --force."""
     from ..families import parse_family
-    from ..readers.files import printable
+    from ..wording import printable
     from .output import write_out
 
     try:

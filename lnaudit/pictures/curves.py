@@ -16,7 +16,7 @@ from ..report import Point, SweptSite
 from .picture import Picture, Table
 from .scale import LogScale
 from .style import INK, SOLID, TEXT, VERDICTS, Line, Look, axes_at, emulation_label, lines_of
-from .text import safe, site_title
+from .text import site_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,8 +168,8 @@ def _table(site: SweptSite) -> Table:
     rows = tuple(
         (
             wording.epsilon(point.epsilon),
-            safe(result.format),
-            safe(result.kernel),
+            wording.printable(result.format),
+            wording.printable(result.kernel),
             wording.short(point.error["max"]),
             wording.short(point.error["p50"]),
             wording.count(point.failing_rows),

@@ -14,7 +14,7 @@ from ..report import Report, Result
 from .cells import ONE_LINE, Grid, draw_cells, verdict_legend
 from .picture import Picture, Table
 from .style import INK, SMALL, TINY, VERDICTS, axes_at, bare, emulation_label
-from .text import headroom_text, joined, safe, shorten, site_title
+from .text import headroom_text, shorten, site_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,10 +137,9 @@ def _description(plot: _Plot) -> str:
         said = [f"{verdicts.count(v)} {VERDICTS[v].word}" for v in ("fail", "warn") if v in verdicts]
         if said:
             bad.append(f"{emulation_label(*key)} {' and '.join(said)}")
-    return (
-        f"A row for each of {wording.counted(len(plot.names), 'site')} in order, a cell for each format and kernel "
-        f"with its verdict. Of these: {joined(bad) if bad else 'all pass' if plot.columns else 'none was judged'}."
-    )
+    found = wording.joined(bad) if bad else "all pass" if plot.columns else "none was judged"
+    sites = wording.counted(len(plot.names), "site")
+    return f"A row for each of {sites} in order, a cell for each format and kernel with its verdict. Of these: {found}."
 
 
 def _table(plot: _Plot) -> Table:
@@ -152,7 +151,7 @@ def _table(plot: _Plot) -> Table:
 
     headings = (
         "site: verdict, error of the worst row, headroom",
-        *(safe(f"{fmt} {kernel}") for fmt, kernel in plot.columns),
+        *(wording.printable(f"{fmt} {kernel}") for fmt, kernel in plot.columns),
     )
     rows = tuple(tuple(row(name, found)) for name, found in zip(plot.names, plot.found, strict=True))
     return Table(headings=headings, rows=rows)

@@ -9,7 +9,7 @@ from .. import wording
 from ..report import Recommendation, Result
 from .scale import LogScale
 from .style import BLUE, GREEN, INK, SMALL, TEXT, VERDICTS, VERMILION, Look, block
-from .text import opens_above, opens_below, shorten, use_text
+from .text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ class Lane:
     @property
     def use(self) -> str:
         """The first line beside the verdict."""
-        text = use_text(self.result.recommendation)
+        text = self.result.recommendation.use
         return text if text in ("keep", "none") else f"use {text}"
 
 
@@ -51,9 +51,9 @@ def _safe_text(advice: Recommendation) -> str:
         return "no epsilon is safe"
     if lower == upper:
         return f"safe: {wording.epsilon(lower)} alone"
-    if opens_below(lower):
-        return "all tried are safe" if opens_above(upper) else f"safe: up to {wording.epsilon(upper)}"
-    if opens_above(upper):
+    if wording.opens_below(lower):
+        return "all tried are safe" if wording.opens_above(upper) else f"safe: up to {wording.epsilon(upper)}"
+    if wording.opens_above(upper):
         return f"safe: from {wording.epsilon(lower)}"
     return f"safe: {wording.epsilon(lower)} to {wording.epsilon(upper)}"
 
@@ -128,7 +128,7 @@ def _safe(axes: Axes, lane: Lane, number: int, scale: LogScale) -> None:
     advice, y = lane.result.recommendation, number + sum(_SAFE) / 2
     low, high = scale.least, scale.limits[1]
     if advice.lower is not None and advice.upper is not None:
-        left = low if opens_below(advice.lower) else max(advice.lower, low)
+        left = low if wording.opens_below(advice.lower) else max(advice.lower, low)
         # a window of one epsilon would not be seen
         ends = (left, min(advice.upper, high)) if advice.lower < advice.upper else (left / _SEEN**2, left * _SEEN**2)
         _block(axes, ends, _SAFE, number, facecolor=GREEN, label="safe")

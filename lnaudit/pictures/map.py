@@ -13,7 +13,7 @@ from ..report import VerdictMap
 from .cells import Grid, draw_cells, verdict_legend
 from .picture import Picture, Table
 from .style import INK, SMALL, VERDICTS, axes_at, emulation_label
-from .text import safe, shorten
+from .text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +30,13 @@ _TEXT_WIDTH = 0.62  # inches of a cell with the word and the error
 def map_picture(found: VerdictMap) -> Picture:
     """Return the picture of a map."""
     plot = _Plot(found)
-    across, up = map(safe, found.parameters)
+    across, up = map(wording.printable, found.parameters)
     verdicts = [verdict for row in found.verdicts for verdict in row]
     counts = [f"{verdicts.count(v)} {paint.word}" for v, paint in VERDICTS.items() if v in verdicts]
     what = f"{emulation_label(found.format, found.kernel)}, epsilon {wording.epsilon(found.epsilon)}"
     return Picture(
         name="map",
-        title=f"{safe(found.family)}: {what}",
+        title=f"{wording.printable(found.family)}: {what}",
         description=(
             f"Verdicts of {what}, over {across} ({_ends(found.values[0])}) to the right and {up} "
             f"({_ends(found.values[1])}) upwards. {wording.counted(len(verdicts), 'cell')}: {', '.join(counts)}."
@@ -122,4 +122,6 @@ def _table(found: VerdictMap) -> Table:
         for y, row in enumerate(found.verdicts)
         for x, verdict in enumerate(row)
     )
-    return Table(headings=(safe(across), safe(up), "verdict", "error, worst row", "codes"), rows=rows)
+    return Table(
+        headings=(wording.printable(across), wording.printable(up), "verdict", "error, worst row", "codes"), rows=rows
+    )

@@ -16,7 +16,7 @@ from ..report import ResponseCurve, SweptSite
 from .picture import Picture, Table
 from .scale import LogScale
 from .style import COLORS, DASHES, INK, MARKERS, SMALL, Dash, Look, axes_at, emulation_label
-from .text import safe, site_title
+from .text import site_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,5 +182,5 @@ def _table(curves: list[ResponseCurve]) -> Table:
             rows.append(
                 (wording.epsilon(curve.epsilon), wording.epsilon(t), wording.six(curve.response[i]), *given, *slopes)
             )
-    kernels = (safe(f"{fmt} {kernel}") for fmt, kernel in names)
+    kernels = (wording.printable(f"{fmt} {kernel}") for fmt, kernel in names)
     return Table(headings=("epsilon", "t", "h(t)", *kernels, "h'(t)", "h'(t), measured"), rows=tuple(rows))

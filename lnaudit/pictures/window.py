@@ -18,7 +18,7 @@ from .lane import HIGH, Lane, Legend, draw_lane
 from .picture import Picture, Table
 from .scale import LogScale
 from .style import BLUE, INK, SMALL, VERDICTS, axes_at, emulation_label
-from .text import joined, safe, site_title, use_text, window_text
+from .text import site_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,7 +154,7 @@ def _description(site: SiteReport) -> str:
     for verdict, paint in VERDICTS.items():
         names = [emulation_label(r.format, r.kernel) for r in site.results if r.verdict == verdict]
         if names:
-            said.append(f"{paint.word} in {joined(names)}")
+            said.append(f"{paint.word} in {wording.joined(names)}")
     return (
         f"Variances q of the rows, {_ends(site)}, and for each format and kernel the noise of rounding, the safe "
         f"epsilons and what it can hold. The model's epsilon is {epsilon}: {'; '.join(said) or 'nothing was judged'}."
@@ -173,12 +173,12 @@ def _table(site: SiteReport, bins: list[_Bin]) -> Table:
 
 
 def _lane_rows(result: Result) -> list[tuple[str, str, str, str, str]]:
-    name = safe(f"{result.format} {result.kernel}")
+    name = wording.printable(f"{result.format} {result.kernel}")
     held, noise, advice = result.range, result.noise, result.recommendation
     stored = wording.epsilon(result.epsilon_stored)
     normal = f"normal from {wording.magnitude(held['normal'])}"
     lower, upper = wording.epsilon(advice.lower), wording.epsilon(advice.upper)
-    use = f"use: {use_text(advice)}; window: {window_text(advice)}"
+    use = f"use: {advice.use}; window: {wording.epsilon_range(advice.lower, advice.upper)}"
     return [
         ("verdict", name, "", "", VERDICTS[result.verdict].word),
         ("can be held", name, wording.magnitude(held["smallest"]), wording.magnitude(held["max"]), normal),

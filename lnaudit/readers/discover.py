@@ -10,8 +10,9 @@ from typing import Any
 
 from ..errors import LnauditError
 from ..site import NotAudited, Site
+from ..wording import printable
 from . import READERS
-from .files import failure, open_file, printable
+from .files import failure, open_file
 from .manifest import MANIFEST, read_manifest
 from .paths import enumerated, expand, is_pattern, list_folder, unique_names
 from .sites import NOTHING, SiteFile, SiteOptions, open_site

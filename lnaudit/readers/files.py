@@ -16,15 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LnauditError
+from ..wording import printable
 
 # Two pieces of a file this close (bytes) are read together: a system call costs about as much as copying 8 KiB.
 NEAR = 1 << 13
 _SCRATCH = 1 << 18
-
-
-def printable(text: str) -> str:
-    """Return the text with control characters, line ends and undecodable bytes escaped: one line, safe to print."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def shortened(text: str) -> str:

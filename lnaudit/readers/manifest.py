@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from ..errors import LnauditError
+from ..wording import printable
 from .documents import read_json
-from .files import printable
 
 MANIFEST = "manifest.json"
 _SIZE_LIMIT = 1 << 26

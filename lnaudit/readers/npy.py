@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..errors import LnauditError
 from ..site import Array, Rows, cut, normalize_axes
+from ..wording import printable
 from .elements import element_dtype, parameter_dtype
-from .files import NEAR, Spool, open_file, printable, read_box, shortened
+from .files import NEAR, Spool, open_file, read_box, shortened
 from .npy_header import Layout, read_header
 
 # A strip of a layout whose rows are scattered over the file holds this many blocks: spans four times as long for

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from .files import printable
+from ..wording import printable
 
 _NAMES_SHOWN = 5
 

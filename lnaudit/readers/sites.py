@@ -12,9 +12,10 @@ from typing import Any
 from ..errors import LnauditError
 from ..kernels import get_kernel
 from ..site import Array, Rows, Site, check_norm
+from ..wording import printable
 from . import READERS
 from .elements import dtype_named
-from .files import open_file, printable
+from .files import open_file
 from .manifest import ManifestSite
 from .npy import load_parameter, open_npy
 from .stdin import spool_stdin

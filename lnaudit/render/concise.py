@@ -11,7 +11,8 @@ from __future__ import annotations
 from .. import wording
 from ..findings import Finding
 from ..report import Document, Report, SweepReport, SweptResult, SweptSite
-from .style import DEFAULT_STYLE, Style, unbound, verdict_word
+from ..wording import verdict_word
+from .style import DEFAULT_STYLE, Style, unbound
 from .sweep import run_text, swept_badly
 from .sweep_map import cells_text
 from .terminal import loud

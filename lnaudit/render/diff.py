@@ -9,8 +9,8 @@ from .. import wording
 from ..comparison import Change, Comparison
 from ..comparison.configuration import Difference
 from ..findings import at_or_above
-from ..wording import counted, short
-from .style import DEFAULT_STYLE, Style, joined, verdict_word
+from ..wording import counted, joined, short, verdict_word
+from .style import DEFAULT_STYLE, Style
 
 _GAP = "  "
 _COLOR_OF = {"worse": "error", "better": "pass", "changed": "note", "added": "note", "removed": "note"}

@@ -6,11 +6,12 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rich.color import ColorSystem
 from rich.style import Style as RichStyle
+
+from ..wording import printable
 
 DEFAULT_WIDTH = 100
 NARROWEST = 40
@@ -64,7 +65,7 @@ class Style:
 
     def safe(self, text: str) -> str:
         """Escape what a screen would not show as itself: control characters, line ends, undecodable bytes."""
-        return "".join(c if _shows(c, self.ascii) else c.encode("unicode_escape").decode("ascii") for c in text)
+        return printable(text, ascii_only=self.ascii)
 
     def paint(self, word: str, kind: str = "") -> str:
         """Colour a verdict or a severity; `kind` is the verdict if the word is not."""
@@ -90,10 +91,6 @@ class Style:
 DEFAULT_STYLE = Style()
 
 
-def _shows(character: str, ascii_only: bool) -> bool:
-    return character.isprintable() and (character.isascii() or not ascii_only)
-
-
 def terminal_width() -> int:
     """Return the columns to use on stdout: COLUMNS, else those of the terminal, else 100."""
     columns = os.environ.get("COLUMNS", "")
@@ -106,11 +103,6 @@ def terminal_width() -> int:
         return DEFAULT_WIDTH
 
 
-def verdict_word(verdict: str) -> str:
-    """Return the verdict as it is printed: FAIL stands out, also in a log without colours."""
-    return "FAIL" if verdict == "fail" else verdict
-
-
 def bound(text: str) -> str:
     """Keep the words of a text on one line when it is wrapped."""
     return text.replace(" ", _NO_BREAK)
@@ -119,9 +111,3 @@ def bound(text: str) -> str:
 def unbound(text: str) -> str:
     """Undo `bound`."""
     return text.replace(_NO_BREAK, " ")
-
-
-def joined(parts: Iterable[str], last: str = " and ") -> str:
-    """Join words as prose does: a, b and c."""
-    *front, end = list(parts) or [""]
-    return f"{', '.join(front)}{last}{end}" if front else end

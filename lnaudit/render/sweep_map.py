@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import wording
 from ..report import VerdictMap
-from ..wording import counted
-from .style import Style, verdict_word
+from ..wording import counted, verdict_word
+from .style import Style
 
 _LETTERS = {"fail": "F", "warn": "w", "pass": "."}
 _INDENT = "  "

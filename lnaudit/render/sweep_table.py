@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from .. import wording
 from ..report import Point, SweptResult, SweptSite
+from ..wording import verdict_word
 from .sparkline import HIGHEST, LOWEST, sparkline
-from .style import Style, verdict_word
+from .style import Style
 
 _INDENT, _GAP = "  ", "   "
 LONGEST_CURVE = 16  # characters

@@ -9,9 +9,8 @@ from functools import partial
 from .. import wording
 from ..findings import Finding
 from ..report import ConstantCost, Remedy, Result, SiteReport
-from ..wording import counted
-from . import numbers
-from .style import Style, bound, joined, unbound
+from ..wording import counted, joined
+from .style import Style, bound, unbound
 
 LATENT = "Latent: not on this data, but on other rows or hardware"
 _HEAD = "  "
@@ -137,7 +136,7 @@ def _help(result: Result, code: str, shown: dict[Key, list[Remedy]], style: Styl
     advice = result.recommendation
     # where the cast is to blame, the finding says so
     none = advice.epsilon is None and advice.reason != "cast"
-    lowest, highest = wording.epsilon(numbers.LOWEST_TRIED), wording.epsilon(numbers.HIGHEST_TRIED)
+    lowest, highest = wording.epsilon(wording.LOWEST_TRIED), wording.epsilon(wording.HIGHEST_TRIED)
     useless = f"No epsilon from {lowest} to {highest} helps."
     if not remedies:
         return style.wrap(f"{useless if none else ''} Nothing that was tried cures it.".strip(), _BODY, _BODY)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ..report import Report, SiteReport
-from ..wording import count
-from .style import Style, bound, verdict_word
+from ..wording import count, verdict_word
+from .style import Style, bound
 
 Key = tuple[str, str]
 _GAP = "  "

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .. import wording
 from ..findings import SEVERITIES, Finding
 from ..report import ModelEpsilon, Remedy, Report, Result, SiteReport
-from . import numbers
-from .style import DEFAULT_WIDTH, Style, bound, joined
+from ..wording import joined
+from .style import DEFAULT_WIDTH, Style, bound
 from .terminal_matrix import site_label
 
 _LABEL_MAX = 38  # a longer name takes a line of its own
@@ -169,7 +169,7 @@ def _epsilon_text(entry: ModelEpsilon, safe: Callable[[str], str]) -> str:
     by = f"set by {joined(names)}" if names else ""
     if entry.epsilon is None:
         return f"none fits them all{f' ({by})' if by else ''}"
-    fits = f"fits {numbers.epsilon_range(entry.lower, entry.upper)}"
+    fits = f"fits {wording.epsilon_range(entry.lower, entry.upper)}"
     return f"{wording.epsilon(entry.epsilon)}   ({'; '.join(filter(None, (fits, by)))})"
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from .. import wording
 from ..findings import SEVERITIES, Finding
 from ..report import Disagreement, Report, SiteFigures, SiteReport
-from ..wording import counted
-from . import numbers
-from .style import Style, joined
+from ..wording import counted, joined
+from .style import Style
 from .terminal_findings import finding_lines
 from .terminal_table import choose_layout, table_lines
 
@@ -86,7 +85,7 @@ def flushing(config: dict[str, Any]) -> list[str]:
 
 
 def _tried() -> str:
-    return f"{wording.epsilon(numbers.LOWEST_TRIED)} to {wording.epsilon(numbers.HIGHEST_TRIED)}"
+    return f"{wording.epsilon(wording.LOWEST_TRIED)} to {wording.epsilon(wording.HIGHEST_TRIED)}"
 
 
 def _limit(report: Report) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from .. import wording
 from ..report import Result
-from . import numbers
-from .style import Style, bound, verdict_word
+from ..wording import verdict_word
+from .style import Style, bound
 
 BLOCKS_BELOW = 72
 _INDENT = "  "
@@ -49,8 +49,8 @@ COLUMNS = (
         title="error p50/max",
         text=lambda r: wording.pair(wording.short(r.error.get("p50")), wording.short(r.error.get("max"))),
     ),
-    Column(title="safe epsilon", text=lambda r: numbers.epsilon_range(r.recommendation.lower, r.recommendation.upper)),
-    Column(title="use", text=lambda r: numbers.advice(r.recommendation)),
+    Column(title="safe epsilon", text=lambda r: wording.epsilon_range(r.recommendation.lower, r.recommendation.upper)),
+    Column(title="use", text=lambda r: r.recommendation.use),
 )
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 from ..findings import Finding, at_or_above
 from ..report import Document, Report, SiteReport, SweepReport
-from ..wording import counted
-from .style import Style, bound, verdict_word
+from ..wording import counted, verdict_word
+from .style import Style, bound
 
 _NAMED_RESULTS = 3  # so many are named in the total, more are counted
 # an error of an emulation is its verdict

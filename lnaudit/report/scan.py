@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import wording
 from .figures import Emulation, SiteFigures
 
 
@@ -22,6 +23,14 @@ class Recommendation:
     total_error: float | None
     distortion: dict[str, float | None]
     best_effort: float | None = None
+
+    @property
+    def use(self) -> str:
+        """Say which epsilon to use: keep, a number or none; a question mark if it was not verified."""
+        if self.epsilon is None:
+            return "none"
+        text = "keep" if self.reason == "keeps" else wording.epsilon(self.epsilon)
+        return text if self.verified else f"{text}?"
 
 
 @dataclass(kw_only=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 from ... import wording
 from ...report import Document, Emulation, Report, SiteFigures, SweepReport, VerdictMap
-from ...wording import counted
-from ..style import joined
+from ...wording import counted, joined
 from ..terminal_site import flushing
 
 # options that are said only where they are not as usual

@@ -8,8 +8,8 @@ from ... import wording
 from ...findings import SEVERITIES, Finding
 from ...report import Remedy, Result
 from ...rules import HEADINGS, RULES
-from .. import numbers
-from ..style import joined, unbound
+from ...wording import joined
+from ..style import unbound
 from ..terminal_findings import subject
 from .parts import Explained, Help, Told
 
@@ -92,7 +92,7 @@ def _cures(code: str, result: Result) -> tuple[str, tuple[tuple[str, str], ...]]
     advice = result.recommendation
     useless = ""
     if advice.epsilon is None and advice.reason != "cast":
-        lowest, highest = map(wording.epsilon, (numbers.LOWEST_TRIED, numbers.HIGHEST_TRIED))
+        lowest, highest = map(wording.epsilon, (wording.LOWEST_TRIED, wording.HIGHEST_TRIED))
         useless = f"No epsilon from {lowest} to {highest} helps. "
     if not remedies:
         return f"{useless}Nothing that was tried cures it.", ()

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from ...report import Document
-from ..style import Style, unbound, verdict_word
+from ...wording import verdict_word
+from ..style import Style, unbound
 from ..totals import total
 
 LONGEST_LABEL = 100  # characters of a name in a table; the section of the site has all of them

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 from ... import wording
 from ...findings import Finding
 from ...report import Report, Result, SiteReport
-from ...wording import counted
-from .. import numbers
-from ..style import verdict_word
+from ...wording import counted, verdict_word
 from ..terminal_matrix import site_label
 from ..terminal_site import header_lines, legend_lines
 from ..totals import exit_sentences
@@ -144,7 +142,7 @@ def _model_epsilon(report: Report) -> Table | None:
             Cell(text=f"{entry.format} {entry.kernel}", scope="row"),
             Cell(text=wording.epsilon(entry.model_epsilon)),
             Cell(text=use, verdict="fail" if entry.epsilon is None else "pass" if keeps else "warn"),
-            Cell(text=numbers.epsilon_range(entry.lower, entry.upper)),
+            Cell(text=wording.epsilon_range(entry.lower, entry.upper)),
             Cell(text=str(entry.site_count)),
             Cell(text=", ".join(names) or "-"),
         )

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from ... import wording
 from ...findings import Finding
 from ...report import Emulation, Result, SiteReport
-from .. import numbers
-from ..style import verdict_word
+from ...wording import verdict_word
 from .parts import Cell, Row, Table, headings
 
 # epsilon itself is what is wrong: the constants that others use are the next question
@@ -55,8 +54,8 @@ def _result(result: Result) -> Row:
     texts = (
         result.format,
         result.kernel,
-        numbers.advice(result.recommendation),
-        numbers.epsilon_range(result.recommendation.lower, result.recommendation.upper),
+        result.recommendation.use,
+        wording.epsilon_range(result.recommendation.lower, result.recommendation.upper),
         wording.count(result.nonfinite_rows),
         wording.count(result.collapsed_rows),
         wording.count(result.variance_zero_rows),

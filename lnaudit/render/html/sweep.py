@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ... import wording
 from ...findings import Finding
 from ...report import Point, SweepReport, SweptResult, SweptSite
-from ..style import verdict_word
+from ...wording import verdict_word
 from ..sweep import run_text
 from ..terminal_site import flushing, header_lines
 from ..totals import exit_sentences
