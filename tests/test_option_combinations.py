@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from lnaudit.cli.app import app
 from lnaudit.kernels import AXES, KERNELS
 
-CODES = {"scan": (0, 1, 2), "sweep": (0, 2)}
+CODES = {"scan": (0, 1, 2), "check": (0, 1, 2), "sweep": (0, 2)}
 
 
 def listed(choices: list[str]) -> st.SearchStrategy[str]:
@@ -36,8 +36,14 @@ common = {
     "--ftz": st.sampled_from([None, "none", "float32", "T", "all", "x"]),
     "--tolerance": st.sampled_from(["0.02", "1e-9", "0", "nan"]),
     "--loss-scale": st.sampled_from(["1", "65536", "-1"]),
-    "--output-format": st.sampled_from(["table", "json", "yaml"]),
+    "--output-format": st.sampled_from(["table", "concise", "json", "yaml"]),
     "--ascii": st.none(),
+    "--quiet": st.none(),
+    "--color": st.sampled_from(["auto", "always", "never", "x"]),
+    "--select": st.sampled_from(["LN", "LN1,LN202", "LN9", ","]),
+    "--ignore": st.sampled_from(["LN3", "LN104", ""]),
+    "--share": st.sampled_from(["0", "0.5", "2", "x"]),
+    "--report": st.sampled_from(["page.svg", "page.xyz", "none/page.svg"]),
 }
 by_command = {
     "scan": {
@@ -46,10 +52,17 @@ by_command = {
         "--verify": st.sampled_from(["all", "witness", "x"]),
         "--fail-on": st.sampled_from(["error", "note", "never", "x"]),
     },
+    "check": {
+        "--eps": st.sampled_from(["0", "1e-5"]),
+        "--fail-on": st.sampled_from(["warning", "never"]),
+        "--baseline": st.sampled_from(["none.json", "acts.npy"]),
+        "--write-baseline": st.sampled_from(["known.json", "none/known.json"]),
+    },
     "sweep": {
+        "--plot": st.none(),
         "--eps": st.sampled_from([None, "0", "1e-8..1e-5", "1e-5..1e-8", "1e-5,1e30", "x"]),
         "--points": st.sampled_from(["2", "3", "1", "x"]),
-        "--family": st.sampled_from(["bump", "antisymmetric:t=1e-3..1", "zeros:rows=2,features=3", "x"]),
+        "--family": st.sampled_from(["bump", "antisymmetric:t=1e-3..1", "zeros:rows=2,features=3", "normal:mean=1..2,std=1..2", "x"]),
     },
 }
 
@@ -64,7 +77,7 @@ def commands(draw: st.DrawFn) -> list[str]:
         value = draw(known[option])
         words += [option] if value is None else [option, value]
     paths = ["acts.npy", "half.npy", "constant.npy", "no.npy"]
-    return words + draw(st.lists(st.sampled_from(paths), min_size=command == "scan", max_size=2))
+    return words + draw(st.lists(st.sampled_from(paths), min_size=command != "sweep", max_size=2))
 
 
 @pytest.fixture(scope="module")

@@ -191,7 +191,7 @@ def test_renderers_are_pure(name: str, renderer: str) -> None:
     ],
 )
 def test_epsilon(value: float | None, text: str) -> None:
-    assert numbers.epsilon(value) == text
+    assert wording.epsilon(value) == text
 
 
 @pytest.mark.parametrize(

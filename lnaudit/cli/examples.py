@@ -24,6 +24,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("scan dumps/ --output-format concise", "a line a finding"),
         ("scan 'dumps/*.npy' -q --fail-on error", "exit code 1 on errors"),
         ("scan dumps/ --save-stats run.json", "for lnaudit check"),
+        ("scan dumps/ --report report.html", "a page to look at"),
     ),
     "check": (
         ("check dumps/", "under the project's policy"),
@@ -45,6 +46,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("sweep --family bump --format float32 --eps 0,1e-12,1e-5", ""),
         ("sweep --family antisymmetric:t=1e-4..1 --format float64", ""),
         ("sweep dumps/ --kernel ladder --output-format concise", ""),
+        ("sweep acts.npy --plot --report sweep.html", "curves to look at"),
+        ("sweep --family near-constant:offset=1..100,spread=1e-2..1", ""),
     ),
     "synth": (
         ("synth near-constant -o rows.npy", ""),
