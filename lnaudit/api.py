@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import ml_dtypes
@@ -25,6 +27,21 @@ from .site import ArrayRows, Site, check_norm
 Array = NDArray[Any]
 FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
 BLOCK = 1 << 20
+_OPTION = re.compile(r"--([a-z]+)(?: (-?\d+))?")
+
+
+def in_python(text: str, **named: str) -> str:
+    """Return a text that names arguments where it names options; named: those that are not called as their options."""
+    return _OPTION.sub(lambda m: named.get(m[1], m[1]) + (f"={m[2]}" if m[2] else ""), text)
+
+
+@contextmanager
+def blaming_arguments(**named: str) -> Iterator[None]:
+    """Let errors name arguments, as `in_python` does."""
+    try:
+        yield
+    except LnauditError as error:
+        raise LnauditError(error.what, in_python(error.remedy, **named), in_python(error.source, **named)) from None
 
 
 def _array(x: ArrayLike) -> Array:
@@ -123,15 +140,16 @@ def _parameter(values: ArrayLike | None, shape: tuple[int, ...], name: str) -> A
     return found.reshape(-1)
 
 
-def _choices(values: str | Sequence[str] | None, name: str) -> list[str] | None:
+def _choices(values: str | Sequence[str] | None, option: str) -> list[str] | None:
     if values is None or isinstance(values, str):
         return None if values is None else [values]
     try:
         listed = list(values)
     except TypeError:
-        raise LnauditError(f"{name} {values!r} is not a name or a list of names", f"see lnaudit {name}") from None
+        what = f"{values!r} is not a name or a list of names"
+        raise LnauditError(what, f"see lnaudit {option}s", f"--{option}") from None
     if not listed:
-        raise LnauditError(f"{name} is empty", f"name at least one, or leave {name} out")
+        raise LnauditError("is empty", "name at least one, or leave it out", f"--{option}")
     return listed
 
 
@@ -181,8 +199,9 @@ def audit(
     LnauditError
         If the array or an argument cannot be audited.
     """
-    site = site_of(x, epsilon, axis, norm, weight, bias, name)
-    return audit_under(POLICY, site, formats, kernels, tolerance)
+    with blaming_arguments(format="formats", kernel="kernels"):
+        site = site_of(x, epsilon, axis, norm, weight, bias, name)
+        return audit_under(POLICY, site, formats, kernels, tolerance)
 
 
 def audit_under(
@@ -193,7 +212,7 @@ def audit_under(
     tolerance: float,
 ) -> Report:
     """Audit a site under a policy."""
-    names, kernel_names = _choices(formats, "formats"), _choices(kernels, "kernels")
+    names, kernel_names = _choices(formats, "format"), _choices(kernels, "kernel")
     settings = Settings(
         policy=policy,
         formats=DEFAULT_FORMATS if names is None else tuple(dict.fromkeys(map(get_format, names))),
@@ -204,6 +223,7 @@ def audit_under(
     return run([site], settings)
 
 
+@blaming_arguments()
 def layer_norm(
     x: ArrayLike,
     *,
@@ -260,7 +280,9 @@ def recommend_epsilon(
     """
     if not (isinstance(format, str) and isinstance(kernel, str)):
         raise LnauditError("format and kernel must each be one name", "see lnaudit formats, lnaudit kernels")
-    report = audit(x, epsilon=epsilon, axis=axis, norm=norm, formats=format, kernels=kernel, tolerance=tolerance)
+    with blaming_arguments():
+        site = site_of(x, epsilon, axis, norm, None, None, "array")
+        report = audit_under(POLICY, site, format, kernel, tolerance)
     return report.sites[0].results[0].recommendation
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from .errors import LnauditError
 from .findings import SEVERITIES, Finding
 from .readers.files import shortened
 from .report import SCHEMA_VERSION, Report
+from .wording import percent, short
 
 KIND = "baseline"
 WORSE = 1.1  # times: less is noise of another batch
@@ -31,11 +33,18 @@ class Known:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """Findings beside a baseline: those that count, how many are known, keys of those that vanished."""
+    """Findings beside a baseline.
+
+    counted: those that are new or became worse; worse: what was known of the latter, and what they are now; known: how
+    many are known; vanished: keys of those that were looked for and are no more; elsewhere: how many entries are about
+    what this run did not judge.
+    """
 
     counted: list[Finding]
+    worse: list[tuple[Key, Known, Known]]
     known: int
     vanished: list[Key]
+    elsewhere: int
 
 
 def key_of(finding: Finding) -> Key:
@@ -79,19 +88,40 @@ def is_worse(new: Known, old: Known) -> bool:
     return not new.measured <= max(old.measured / WORSE, old.measured * WORSE)
 
 
-def compare(report: Report, baseline: dict[Key, Known]) -> Compared:
-    """Return which findings of a report are new or became worse."""
+def compare(report: Report, baseline: dict[Key, Known], selects: Callable[[str], bool] = lambda code: True) -> Compared:
+    """Return which findings of a report are new or became worse; selects: whether a code was looked for."""
     now = entries(report)
     counted = [
         finding
         for finding in report.findings
         if key_of(finding) not in baseline or is_worse(now[key_of(finding)], baseline[key_of(finding)])
     ]
+    emulations = {(s.name, r.format, r.kernel) for s in report.sites for r in s.results}
+    judged = emulations | {(site.name, "", "") for site in report.sites}
+    accepted = {key_of(entry.finding) for entry in report.accepted}
+    gone = [key for key in sorted(baseline) if key not in now and key not in accepted]
+    vanished = [key for key in gone if key[1:] in judged and selects(key[0])]
     return Compared(
         counted=counted,
+        worse=[(key_of(f), baseline[key_of(f)], now[key_of(f)]) for f in counted if key_of(f) in baseline],
         known=len(report.findings) - len(counted),
-        vanished=sorted(key for key in baseline if key not in now and key[1] in {site.name for site in report.sites}),
+        vanished=vanished,
+        elsewhere=len(gone) - len(vanished),
     )
+
+
+def named(key: Key) -> str:
+    """Write what a finding is known by."""
+    return " ".join(filter(None, key))
+
+
+def change(old: Known, new: Known) -> str:
+    """Say how a finding became worse."""
+    said = [f"{old.severity} -> {new.severity}"] if old.severity and old.severity != new.severity else []
+    said += [f"{percent(old.share)} -> {percent(new.share)} of the rows"] if old.share != new.share else []
+    if old.measured != new.measured:
+        said.append(f"measured {short(old.measured)} -> {short(new.measured)}, limit {short(new.limit)}")
+    return "; ".join(said)
 
 
 def to_text(known: dict[Key, Known]) -> str:

@@ -129,8 +129,6 @@ def get_format(name: str | Format) -> Format:
     if isinstance(name, Format):
         return name
     key = name.strip().lower() if isinstance(name, str) else ""
-    if key in ("json", "table", "concise"):
-        raise LnauditError(f"{key} is an output: --output-format {key}", source="--format")
     if key not in _BY_NAME:
         raise LnauditError(f"unknown format {name!r}", f"choose from {', '.join(FORMATS)}", "--format")
     return _BY_NAME[key]

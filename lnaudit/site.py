@@ -43,7 +43,8 @@ def normalize_axes(axis: int | tuple[int, ...], ndim: int, source: str = "") -> 
     axes = tuple(sorted(a + ndim if a < 0 else a for a in given))
     if not axes or len(set(axes)) != len(axes) or not all(0 <= a < ndim for a in axes):
         text = ",".join(map(str, given))
-        raise LnauditError(f"axis {text} does not fit an array of {ndim} dimensions", "see --axis", source)
+        remedy = f"name each once, from {-ndim} to {ndim - 1}" if ndim else "it has none"
+        raise LnauditError(f"axis {text} does not fit an array of {ndim} dimensions", remedy, source)
     return axes
 
 

@@ -56,7 +56,7 @@ def assert_layernorm_stable(
     share : float
         Part of the rows, from 0 to 1, that may exceed the tolerance.
     select, ignore : str or sequence of str, optional
-        Codes of rules or their beginnings, as in "LN1"; by default all rules count. The longer one decides.
+        Codes or names of rules, or beginnings of codes as in "LN1"; by default all rules count. The longer one decides.
     fail_on : str
         The least severity that fails: "error", "warning", "note"; "never" only reports.
     name : str
@@ -77,11 +77,12 @@ def assert_layernorm_stable(
         If the array or an argument cannot be audited.
     """
     __tracebackhide__ = True
-    from .api import audit_under, site_of
+    from .api import audit_under, blaming_arguments, site_of
 
     policy = _policy(share, select, ignore, fail_on)
-    site = site_of(x, epsilon, axis, norm, weight, bias, str(name))
-    report = audit_under(policy, site, format, kernel, tolerance)
+    with blaming_arguments():
+        site = site_of(x, epsilon, axis, norm, weight, bias, str(name))
+        report = audit_under(policy, site, format, kernel, tolerance)
     report.config.update(**policy.config(), fail_on=fail_on)
     failure = _failure(report, fail_on)
     if failure:
@@ -170,4 +171,6 @@ def _facts(result: Result, findings: list[Finding], rows: int, limit: float) -> 
 
 
 def _remedy(text: str) -> list[str]:
-    return [f"What to do: {text}"] if text else []
+    from .api import in_python
+
+    return [f"What to do: {in_python(text)}"] if text else []

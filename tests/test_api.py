@@ -471,7 +471,7 @@ class TestArguments:
         [
             ({"norm": "batch"}, "unknown norm 'batch'; choose from layer, rms"),
             ({"formats": "float15"}, "unknown format 'float15'"),
-            ({"formats": "json"}, "json is an output: --output-format json"),
+            ({"formats": "json"}, "formats: unknown format 'json'; choose from float16, "),
             ({"kernels": "nativ"}, "unknown kernel 'nativ'; did you mean native?"),
             ({"kernels": "native:order=serial"}, "unknown axis 'order' of kernel native"),
             ({"kernels": "native:reduction=zigzag"}, "reduction=zigzag is not known; choose from"),

@@ -175,3 +175,13 @@ def test_a_file_that_is_no_baseline_is_one_line(project: Path) -> None:
     (project / "x.json").write_text('{"kind": "scan"}')
     done = run(project, "check", "fine.npy", "--baseline", "x.json")
     assert done.stderr == "lnaudit: x.json: is no baseline; write one with --write-baseline\n"
+
+
+@pytest.mark.parametrize(("more", "said"), [(1, "1 byte after the array was"), (12, "12 bytes after the array were")])
+def test_bytes_are_counted_as_one_says_it(project: Path, more: int, said: str) -> None:
+    with (project / "fine.npy").open("ab") as file:
+        file.write(bytes(more))
+    (found,) = document(run(project, "check", "fine.npy", "--select", "unread-bytes", "--output-format", "json"))[
+        "findings"
+    ]
+    assert found["title"] == f"{said} not read"

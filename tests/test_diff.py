@@ -54,7 +54,14 @@ def test_a_run_beside_itself_is_one_line(name: str) -> None:
     assert comparison.changes == comparison.configured == comparison.counted == []
     sites = len(run_of_many.sites)
     expected = {0: "0 sites: there is nothing to compare.", 1: "1 site: the same."}
-    assert render_diff(comparison) == expected.get(sites, f"{sites} sites: all the same.") + "\n"
+    lines = render_diff(comparison).splitlines()
+    # what the new run could not audit is told whether or not the old one could
+    lost = run_of_many.not_audited
+    assert sum(line.startswith("not audited in the new run: ") for line in lines) == len(lost)
+    assert [line for line in lines if not line.startswith(("not audited", " "))] == [
+        expected.get(sites, f"{sites} sites: all the same."),
+        *(["exit 2 (not audited)."] if lost or not sites else []),
+    ]
 
 
 def test_a_site_that_fails_now_says_what_became_worse() -> None:
@@ -384,9 +391,21 @@ def test_a_site_that_is_named_twice_is_refused(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "lnaudit: twice.json: names a site twice; name a run of lnaudit\n")
 
 
-def test_findings_that_the_policy_accepted_are_not_known_to_statistics(folder: Path) -> None:
+def test_findings_that_the_policy_accepted_are_accepted_in_statistics_too(folder: Path) -> None:
     (folder / "accepting.toml").write_text('[ignore-sites.large]\nLN1 = "known"\n')
     run(folder, "scan", "new", "--config", "accepting.toml", "--save-stats", "accepted.stats")
-    lines = run(folder, "diff", "accepted.stats", "new.json").stdout.splitlines()
-    assert lines[0].startswith("note: accepted.stats: statistics do not keep which findings the policy accepted")
-    assert lines[-1] == "2 sites: all the same."
+    document = run(folder, "scan", "new", "--config", "accepting.toml", "--output-format", "json").stdout
+    (folder / "accepted.json").write_text(document)
+    assert run(folder, "diff", "accepted.stats", "accepted.json").stdout == "2 sites: all the same.\n"
+    found = run(folder, "diff", "accepted.stats", "new.json").stdout
+    assert found == run(folder, "diff", "accepted.json", "new.json").stdout
+    assert found.startswith("worse")
+
+
+def test_a_new_run_that_audited_nothing_or_not_all_is_not_clean(folder: Path) -> None:
+    (folder / "nothing.json").write_text(run(folder, "check", "nowhere", "--output-format", "json").stdout)
+    for old in ("old.json", "nothing.json"):
+        for fail_on in ("never", "note"):
+            done = run(folder, "diff", old, "nothing.json", "--fail-on", fail_on)
+            assert done.returncode == 2
+            assert done.stdout.endswith("exit 2 (not audited).\n")

@@ -380,7 +380,7 @@ def test_broken_site_of_a_manifest_does_not_stop_the_others(here):
         ("d/a.npy", "weight d/w.npy: shape (4,) does not fit the reduced axes, shape (3,)"),
         ("d/a.npy", "bias d/lost.npy: does not exist"),
         ("d/a.npy", "norm 'group' is not supported yet; only layer and rms are"),
-        ("d/a.npy", "axis 2 does not fit an array of 2 dimensions; see --axis"),
+        ("d/a.npy", "axis 2 does not fit an array of 2 dimensions; name each once, from -2 to 1"),
         ("d/manifest.json", "sites[5] (typo) has the key 'eps'; it is called 'epsilon' here"),
         ("d/notes.txt", ".txt files cannot be read; what can: .npy"),
         "good",

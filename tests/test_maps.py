@@ -109,3 +109,26 @@ def test_the_seed_and_the_rest_of_the_text_reach_every_cell() -> None:
     grid = parse_grid(GRID + ",seed=5")
     assert grid is not None
     assert all(spec.label == parse_family(spec.label).label and "seed=5" in spec.label for spec in grid.cells())
+
+
+def test_a_map_is_one_site_to_the_policy(tmp_path: Path) -> None:
+    family = "near-constant:offset=1..10,spread=0.1..1,rows=4,features=16"
+    (tmp_path / "lnaudit.toml").write_text(
+        '[sites."*offset=1,*"]\nkernel = "fused"\nformats = ["float16"]\n'
+        '[sites."near-constant*"]\nkernel = "fused"\nformats = ["bfloat16"]\nepsilon = 1e-3\nnorm = "rms"\n'
+        '[ignore-sites."near*"]\nLN2 = "as it is"\n'
+    )
+    document = json.loads(run_in(tmp_path, "sweep", "--family", family, "--output-format", "json").stdout)
+    (found,) = document["maps"]
+    assert (found["format"], found["kernel"], found["epsilon"]) == ("bfloat16", "fused", 1e-3)
+    rms = verdict_maps(
+        parse_grid(family), Settings(formats=(FORMATS["bfloat16"],), kernels=(KERNELS["fused"],)), (1e-3,), "rms"
+    )
+    assert found["errors"] == [[float(f"{e:.6g}") for e in row] for row in rms[0].errors]
+
+
+def test_what_a_policy_accepts_in_a_map_is_said(tmp_path: Path) -> None:
+    (tmp_path / "lnaudit.toml").write_text('[ignore-sites."near*"]\nLN = "as it is"\n')
+    done = run_in(tmp_path, "sweep", "--family", GRID, "--format", "float16")
+    assert "accepted by the policy" in done.stdout
+    assert "'near-constant:*': as it is" in done.stdout.replace("\n  ", " ")

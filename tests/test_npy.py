@@ -208,6 +208,7 @@ def zipped():
 
 REFUSED = {
     "0 bytes": (b"", "is empty (0 bytes); write the dump again"),
+    "one byte": (MAGIC[:1], "ends within its header (1 byte); write the dump again"),
     "magic cut": (MAGIC[:4], "ends within its header (4 bytes); write the dump again"),
     "length cut": (MAGIC + b"\x01\x00\x76", "ends within its header (9 bytes); write the dump again"),
     "header cut": (saved(np.zeros(3))[:50], "ends within its header (50 bytes); write the dump again"),
@@ -389,6 +390,9 @@ def test_dtype_of_another_size(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3, np.float32))
     with pytest.raises(LnauditError, match=r"elements of 4 bytes \(<f4\) cannot be read as bfloat16, which has 2"):
         open_npy(tmp_path / "x.npy", dtype="bfloat16")
+    np.save(tmp_path / "u.npy", np.zeros(3, np.uint8))
+    with pytest.raises(LnauditError, match=r"elements of 1 byte \(\|u1\) cannot be read as bfloat16, which has 2"):
+        open_npy(tmp_path / "u.npy", dtype="bfloat16")
     np.save(tmp_path / "b.npy", np.zeros(3, np.complex64))
     with pytest.raises(LnauditError, match="complex elements"):
         open_npy(tmp_path / "b.npy", dtype="float64")

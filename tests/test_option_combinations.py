@@ -62,7 +62,9 @@ by_command = {
         "--plot": st.none(),
         "--eps": st.sampled_from([None, "0", "1e-8..1e-5", "1e-5..1e-8", "1e-5,1e30", "x"]),
         "--points": st.sampled_from(["2", "3", "1", "x"]),
-        "--family": st.sampled_from(["bump", "antisymmetric:t=1e-3..1", "zeros:rows=2,features=3", "normal:mean=1..2,std=1..2", "x"]),
+        "--family": st.sampled_from(
+            ["bump", "antisymmetric:t=1e-3..1", "zeros:rows=2,features=3", "normal:mean=1..2,std=1..2", "x"]
+        ),
     },
 }
 

@@ -9,6 +9,8 @@ from lnaudit.arithmetic import FUSED_REDUCTIONS, REDUCTIONS, Workspace, quiet
 from lnaudit.engine import interpreter
 from lnaudit.formats import FORMATS
 from lnaudit.kernels import AXES, get_kernel
+from lnaudit.pipeline import Settings, run
+from lnaudit.site import ArrayRows, Site
 
 from .exact_kernel import SUMS, ExactKernel, add, multiply, nearest
 from .oracles import ALL_NAMES, EMAX, EMIN, equal
@@ -158,3 +160,16 @@ class TestCascade:
         rows = np.arange(1.0, 9.0)[:, None]
         found = moments("torch-cpu", "float32", rows)
         assert (found.mean[0], found.square_sum[0], found.variance[0]) == (4.5, 42.0, 5.25)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("kernel", ["torch-cpu", "ort-cpu", "native", "fused"])
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_blocks_without_a_finite_row_are_no_obstacle(engine: str, kernel: str, norm: str) -> None:
+    if engine == "numba":
+        pytest.importorskip("numba", reason="the compiled engine needs numba")
+    x = np.random.default_rng(0).normal(size=(9000, 1024)).astype(np.float32)
+    x[:3000] = np.nan  # more than the first block
+    settings = Settings(engine=engine, formats=(FORMATS["float16"],), kernels=(get_kernel(kernel),))
+    (site,) = run([Site(name="x", source="x", rows=ArrayRows(x), norm=norm, epsilon=1e-5)], settings).sites
+    assert (site.input["nan_rows"], site.input["finite_rows"]) == (3000, 6000)

@@ -134,6 +134,14 @@ def test_the_table_in_markdown_has_a_row_a_rule() -> None:
     assert html.count("<td>") == 4 * len(ALL)
 
 
+@pytest.mark.parametrize("asked", ["LN1", "ln30", "LN", "LN104"])
+def test_the_beginning_of_codes_explains_all_that_begin_so(asked: str) -> None:
+    found = json.loads(run("rule", asked, "--output-format", "json").stdout)["rules"]
+    expected = sorted(code for code in RULES if code.startswith(asked.upper()))
+    assert [rule["code"] for rule in found] == expected
+    assert len(expected) > 1 or asked == "LN104"
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -24,7 +24,7 @@ def test_axes_are_sorted_and_not_negative(axis, ndim, axes):
 
 @pytest.mark.parametrize(("axis", "ndim"), [(3, 3), (-4, 3), ((0, 0), 2), ((1, -1), 2), ((), 2), (-1, 0)])
 def test_axes_that_do_not_fit(axis, ndim):
-    with pytest.raises(LnauditError, match=f"^x.npy: axis .*does not fit an array of {ndim} dimensions; see --axis$"):
+    with pytest.raises(LnauditError, match=f"^x.npy: axis .*does not fit an array of {ndim} dimensions; "):
         normalize_axes(axis, ndim, "x.npy")
 
 

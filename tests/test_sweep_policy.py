@@ -162,7 +162,7 @@ def test_what_is_accepted_or_left_out_makes_no_verdict(project: Path) -> None:
 def test_settings_are_shown(project: Path) -> None:
     (project / "lnaudit.toml").write_text('formats = ["float16"]\ntolerance = 0.05\nfail-on = "note"\n')
     shown = run_in(project, "sweep", "--show-settings", "--share", "0.1").stdout
-    assert shown.splitlines()[:2] == ["# lnaudit.toml", 'formats = ["float16"]']
+    assert shown.splitlines()[:2] == ["# lnaudit.toml", 'formats = ["float16"]  # lnaudit.toml']
     assert "tolerance = 0.05" in shown
     assert "share = 0.1" in shown
     assert "fail_on" not in shown

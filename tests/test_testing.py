@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import ml_dtypes
@@ -234,3 +235,54 @@ class TestTorch:
             lnaudit.audit(torch.ones(2, 3).to_sparse())
         with pytest.raises(LnauditError, match="cannot be read as an array"):
             lnaudit.audit(torch.ones(2, 3, device="meta"))
+
+
+OPTION = re.compile(r"(?<!\S)--[a-z]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"norm": "batch"}, "norm: unknown norm 'batch'; choose from layer, rms"),
+        ({"axis": 5}, "axis 5 does not fit an array of 2 dimensions; name each once, from -2 to 1"),
+        ({"format": "float12"}, "format: unknown format 'float12'; choose from "),
+        ({"format": "json"}, "format: unknown format 'json'; choose from "),
+        ({"format": []}, "format: is empty; name at least one, or leave it out"),
+        ({"format": 3}, "format: 3 is not a name or a list of names; see lnaudit formats"),
+        ({"kernel": "fusde"}, "kernel: unknown kernel 'fusde'; did you mean fused?"),
+        ({"kernel": [3]}, "kernel: unknown kernel 3; choose from "),
+        (
+            {"kernel": "ladder"},
+            "kernel: 'ladder': ladder stands for native-serial, native, decomposed, stored-stats and",
+        ),
+        ({"kernel": "native:x=y"}, "kernel: unknown axis 'x' of kernel native"),
+        ({"kernel": "native:fma=all"}, "kernel: native:fma=all: "),
+        ({"epsilon": -1}, "epsilon -1 is not a number >= 0"),
+        ({"tolerance": 0}, "tolerance 0 is not a number > 0"),
+        ({"share": 2}, "share: 2.0 is not a part of the rows"),
+        ({"select": []}, "select: [] is not a list of names"),
+        ({"select": "collapsed-row"}, "select: no rule begins with 'collapsed-row'; did you mean collapsed-rows?"),
+        ({"fail_on": "bad"}, "fail_on: unknown value 'bad'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_errors_name_arguments_and_no_option(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(LnauditError) as caught:
+        assert_layernorm_stable(X, **arguments)
+    assert str(caught.value).startswith(said)
+    assert not OPTION.search(str(caught.value))
+    names = {"format": "formats", "kernel": "kernels"}
+    own = {names.get(name, name): value for name, value in arguments.items()}
+    if not own.keys() & {"share", "select", "fail_on"}:
+        with pytest.raises(LnauditError) as caught:
+            lnaudit.audit(X, **own)
+        source = said.partition(":")[0]
+        assert str(caught.value).startswith(said.replace(source, names.get(source, source), 1))
+        assert not OPTION.search(str(caught.value))
+
+
+def test_remedies_name_arguments() -> None:
+    constant = np.repeat(np.arange(1.0, 41.0)[:, None], 64, axis=1)
+    lines = failure(constant, fail_on="warning", select="degenerate-axis")
+    assert lines[0].endswith("(LN004 degenerate-axis)")
+    assert lines[2] == "What to do: axis=0"

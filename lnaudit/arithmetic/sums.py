@@ -161,7 +161,8 @@ def cascade_sum(b: Array, fmt: Format, ws: Workspace, *, lanes: int) -> Array:
     rows = vectors // ROWS
     grouped = b[: rows * ROWS * lanes].reshape(rows, ROWS, lanes, *b.shape[1:])
     parts = list(_in_levels(grouped, fmt, ws))
-    for vector in b[rows * ROWS * lanes : vectors * lanes].reshape(-1, lanes, *b.shape[1:]):
+    left = vectors - rows * ROWS
+    for vector in b[rows * ROWS * lanes : vectors * lanes].reshape(left, lanes, *b.shape[1:]):
         parts[0] = _added(parts[0], vector, fmt, ws)
     for part in parts[1:]:
         parts[0] = _added(parts[0], part, fmt, ws)

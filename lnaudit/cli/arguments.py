@@ -126,7 +126,7 @@ Select = Annotated[
     typer.Option(
         metavar="CODES",
         envvar="LNAUDIT_SELECT",
-        help="Rules, or beginnings of their codes as in LN1. [default: all]",
+        help="Rules by code or name, or beginnings of codes as in LN1. [default: all]",
         autocompletion=completion.rules,
     ),
 ]

@@ -11,12 +11,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import typer
+
 from ..errors import LnauditError
 from . import arguments as a
+from .environment import unset, variables_of
 from .options import choice, number
 from .policies import policy_of, with_options
 from .reports import check_reports
 from .request import SiteWords, flushed, named_formats, named_kernels, workforce
+from .targets import check_targets
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -65,7 +69,8 @@ def _options(
     """Hold the options; only the signature is used."""
 
 
-Words = SimpleNamespace  # the options as they were given
+Words = SimpleNamespace  # the options as they were given; variables: by option, of the environment where they are from
+_CONTEXT = "context_of_run"  # the name of what the option parser knows of a run
 
 
 def audits(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -77,12 +82,17 @@ def audits(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
         @wraps(command)
         def run(**values: Any) -> None:
+            variables = variables_of(values.pop(_CONTEXT))
             given = {name: p.default if name in without else values.pop(name) for name, p in shared.items()}
-            command(**values, words=Words(**given))
+            for name in [name for name in variables if unset(given[name])]:
+                given[name] = shared[name].default
+                del variables[name]
+            command(**values, words=Words(**given, variables=variables))
 
         hints = {**get_type_hints(_options, include_extras=True), **get_type_hints(command, include_extras=True)}
         taken = {name: p for name, p in shared.items() if name not in without}
         parameters = [p.replace(annotation=hints[name]) for name, p in {**own, **taken}.items()]
+        parameters.append(inspect.Parameter(_CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
         # the option parser reads these
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -92,13 +102,14 @@ def audits(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]
     return decorate
 
 
-def check_words(words: Words) -> None:
+def check_words(words: Words, write_baseline: Path | None = None) -> None:
     """Refuse words that no run can honour, before anything else is looked at."""
     choice(words.output_format, a.OUTPUT_FORMATS, "--output-format")
     choice(words.color, a.COLORS, "--color")
     if words.quiet and words.verbose:
         raise LnauditError("cannot stand beside --verbose", "leave one of them out", "--quiet")
     check_reports(words.report)
+    check_targets(words.save_stats, write_baseline, words.report)
 
 
 def site_words(words: Words) -> SiteWords:
@@ -111,8 +122,10 @@ def site_words(words: Words) -> SiteWords:
 
 def policy_from(words: Words) -> Policy:
     """Return the policy that counts."""
-    policy = policy_of(words.config, words.isolated)
-    return with_options(policy, words.select, words.ignore, words.share, words.fail_on)
+    # an option goes before the environment
+    config = None if words.isolated and "config" in words.variables else words.config
+    policy = policy_of(config, words.isolated)
+    return with_options(policy, words.select, words.ignore, words.share)
 
 
 def settings_from(words: Words, policy: Policy) -> Settings:
@@ -138,8 +151,11 @@ def settings_from(words: Words, policy: Policy) -> Settings:
     return settings
 
 
-def scan_settings(words: Words, policy: Policy, fail_on: str) -> Settings:
-    """Return the settings of an audit at the epsilon of each site; fail_on: what makes it fail if nothing is said."""
+def scan_settings(words: Words, policy: Policy, *, gates: bool) -> Settings:
+    """Return the settings of an audit at the epsilon of each site; gates: it fails where the policy says so."""
+    from ..policy import values
+
+    said = None if words.fail_on is None else values.fail_on(words.fail_on, "--fail-on")
     settings = replace(
         settings_from(words, policy),
         compare_epsilon=None if words.compare_eps is None else number(words.compare_eps, "--compare-eps"),
@@ -148,7 +164,7 @@ def scan_settings(words: Words, policy: Policy, fail_on: str) -> Settings:
     settings.config.update(
         compare_epsilon=settings.compare_epsilon,
         verify=words.verify,
-        fail_on=policy.fail_on or fail_on,
+        fail_on=said or ((policy.fail_on or "error") if gates else "never"),
         epsilon=site_words(words).options().epsilon,
     )
     return settings
@@ -190,11 +206,11 @@ def audit(found: Found, settings: Settings, kind: str, words: Words) -> Report:
         report = run(sites, settings, kind, progress=advance, save=save)
     report.notes.extend(found.notes)
     if words.save_stats is not None:
-        _save(words.save_stats, report, settings, saved)
+        _save(words.save_stats, report, settings, saved, found)
     return report
 
 
-def _save(path: Path, report: Report, settings: Settings, sites: list[Any]) -> None:
+def _save(path: Path, report: Report, settings: Settings, sites: list[Any], found: Found) -> None:
     from ..pipeline.saving import Saved, judged_by, lines_of
     from .output import write_file
 
@@ -202,7 +218,7 @@ def _save(path: Path, report: Report, settings: Settings, sites: list[Any]) -> N
         config=report.config,
         judged_by=judged_by(settings.policy),
         not_audited=report.not_audited,
-        notes=report.notes,
+        notes=list(found.notes),
         sites=sites,
     )
     write_file(path, lines_of(kept))

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..report import Report
 
 OUTPUT_FORMATS = ("table", "json")
-ACCEPTED = "accepted by the policy:"  # how a note of such a run begins
-NOT_KEPT = "statistics do not keep which findings the policy accepted: here they count"
 
 
 def diff(
@@ -54,7 +52,7 @@ def diff(
         comparison, code = _compared(old, new, fail_on)
     except LnauditError as error:
         comparison, code = _refused(error, (old, new), fail_on), NOT_AUDITED
-    write_out(_rendered(comparison, output_format, color, ascii, code))
+    write_out(_rendered(comparison, output_format, color, ascii))
     raise typer.Exit(code)
 
 
@@ -63,6 +61,8 @@ def _compared(old: Path, new: Path, fail_on: str) -> tuple[Comparison, int]:
     from ..findings import at_or_above
 
     comparison = compare_runs(_run(old), _run(new), fail_on)
+    if comparison.not_audited or not comparison.new["sites"]:
+        return comparison, NOT_AUDITED
     return comparison, FINDINGS if at_or_above(comparison.counted, fail_on) else CLEAN
 
 
@@ -83,26 +83,26 @@ def _run(path: Path) -> Run:
     if document.get("kind") in SweepReport.KINDS:
         raise LnauditError("is a sweep", "only scans and checks can be compared", source)
     if document.get("kind") == KIND:
-        report, notes = _judged(document, source)
-        return Run(source=source, report=report, notes=notes)
+        return Run(source=source, report=_judged(document, source))
     return Run(source=source, report=Report.from_dict(document, source))
 
 
-def _judged(document: dict[str, object], source: str) -> tuple[Report, list[str]]:
+def _judged(document: dict[str, object], source: str) -> Report:
     """Judge saved statistics as the run that saved them did."""
     from ..pipeline import Settings
     from ..pipeline.rejudging import rejudge_all
     from ..pipeline.saving import read_saved
-    from ..policy import Policy, SiteWords
+    from ..policy import Accepted, Policy, SiteWords
     from ..report import Report
 
     saved = read_saved(document, source)
     by = dict(saved.judged_by)
     sites = tuple(SiteWords(pattern=pattern, share=share) for pattern, share in by.pop("site_shares").items())
-    policy = Policy(**{**by, "select": tuple(by["select"]), "ignore": tuple(by["ignore"])}, sites=sites)
+    by.update(select=tuple(by["select"]), ignore=tuple(by["ignore"]))
+    by["accepted"] = tuple(Accepted(pattern=p, code=code, reason=why) for p, code, why in by["accepted"])
+    policy = Policy(**by, sites=sites)
     report = rejudge_all(saved, source, Settings(policy=policy, formats=()))
-    accepted = any(note.startswith(ACCEPTED) for note in saved.notes)
-    return Report.from_dict(report.to_dict(), source), [f"{source}: {NOT_KEPT}"] if accepted else []
+    return Report.from_dict(report.to_dict(), source)
 
 
 def _refused(error: LnauditError, paths: tuple[Path, Path], fail_on: str) -> Comparison:
@@ -116,11 +116,12 @@ def _refused(error: LnauditError, paths: tuple[Path, Path], fail_on: str) -> Com
     return nothing_of(paths[0].as_posix(), paths[1].as_posix(), fail_on, failure)
 
 
-def _rendered(comparison: Comparison, output_format: str, color: str, ascii: bool, code: int) -> str:
+def _rendered(comparison: Comparison, output_format: str, color: str, ascii: bool) -> str:
     from ..render import Style, terminal_width
     from ..render.diff import render_diff, render_diff_json
 
     if output_format == "json":
         return render_diff_json(comparison)
     style = Style(width=terminal_width(), color=wants_color(color), ascii=ascii)
-    return "" if code == NOT_AUDITED else render_diff(comparison, style)
+    refused = comparison.new["kind"] is None
+    return "" if refused else render_diff(comparison, style)

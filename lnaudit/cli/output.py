@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import typer
 
@@ -73,12 +73,14 @@ def exit_code(report: Report, fail_on: str) -> int:
     return FINDINGS if at_or_above(report.findings, fail_on) else CLEAN
 
 
-def refuse(error: LnauditError, kind: str, output_format: str) -> NoReturn:
+def refuse(error: LnauditError, kind: str, words: Any) -> NoReturn:
     """End a run that could not begin: one line on stderr, and a document where one was asked for."""
     from ..wording import printable
+    from .environment import blamed
 
+    error = blamed(error, words.variables)
     typer.echo(f"lnaudit: {printable(str(error))}", err=True)
-    if output_format == "json":
+    if words.output_format == "json":
         write_out(refused(error.reason, error.source, kind))
     raise typer.Exit(NOT_AUDITED)
 

@@ -40,38 +40,18 @@ def _here() -> Path:
         raise LnauditError(what, "change to one that exists, or --isolated") from None
 
 
-def with_options(
-    policy: Policy, select: list[str] | None, ignore: list[str] | None, share: str | None, fail_on: str | None
-) -> Policy:
+def with_options(policy: Policy, select: list[str] | None, ignore: list[str] | None, share: str | None) -> Policy:
     """Return a policy in which the options count before what it says."""
     from ..policy import values
 
     words: dict[str, Any] = {}
     for name, listed in (("select", select), ("ignore", ignore)):
         if listed is not None and listed != []:
-            words[name] = values.selected(split_list(listed), f"--{name}")
+            named = split_list(listed)
+            if not named:
+                raise LnauditError("names no rule", "as in LN1", f"--{name}")
+            words[name] = values.selected(named, f"--{name}")
     if share is not None:
         words["share"] = values.share(number(share, "--share"), "--share")
-    if fail_on is not None:
-        words["fail_on"] = values.fail_on(fail_on, "--fail-on")
+        words["sites"] = tuple(replace(said, share=None) for said in policy.sites)
     return replace(policy, **words)
-
-
-def shown(policy: Policy, settings: dict[str, Any]) -> str:
-    """Return the settings of a run as TOML, each with where it comes from."""
-    lines = [f"# {policy.source or 'no policy file'}"]
-    lines += [f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_toml(str(key))} = {_toml(item)}' for key, item in value.items())}}}"
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LnauditError
-from .arguments import FLUSHED
+from .arguments import FLUSHED, OUTPUT_FORMATS
 from .options import axes, choice, number, split_list, whole
 
 if TYPE_CHECKING:
@@ -64,7 +64,11 @@ def named_formats(texts: list[str] | None) -> tuple[Format, ...]:
     """Return the formats that are named, by default those that are audited anyway."""
     from ..formats import DEFAULT_FORMATS, get_format
 
-    return tuple(dict.fromkeys(map(get_format, listed(texts, "--format")))) or DEFAULT_FORMATS
+    names = listed(texts, "--format")
+    output = next((name.lower() for name in names if name.lower() in OUTPUT_FORMATS), None)
+    if output is not None:
+        raise LnauditError(f"{output} is an output: --output-format {output}", source="--format")
+    return tuple(dict.fromkeys(map(get_format, names))) or DEFAULT_FORMATS
 
 
 def named_kernels(texts: list[str] | None, runtimes: list[str] | None) -> tuple[Kernel, ...] | None:

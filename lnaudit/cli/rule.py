@@ -23,7 +23,9 @@ def rule(
     codes: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CODE", help="Explain these, as in LN104 or collapsed-rows.", autocompletion=completion.rules
+            metavar="CODE",
+            help="Explain these, as in LN104, collapsed-rows or LN1 for all that begin so.",
+            autocompletion=completion.rules,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Explain all of them.")] = False,
@@ -70,18 +72,19 @@ def _rendered(asked: Sequence[Rule], everything: bool, output_format: str) -> st
 
 
 def _asked(codes: Sequence[str]) -> list[Rule]:
-    """Return rules by code or name, in any case."""
+    """Return rules by code, beginning of a code or name, in any case."""
     from ..readers.files import shortened
-    from ..rules import RULES
+    from ..rules import RULES, code_of
     from ..wording import nearest
 
-    known = {**RULES, **{rule.name: rule for rule in RULES.values()}}
     found = {}
     for text in split_list(codes) or [""]:
-        word = text.lower() if text.lower() in known else text.upper()
-        if word not in known:
-            suggested = nearest(text.lower() if "-" in text else text.upper(), known)
+        word = code_of(text.lower()).upper()
+        known = {code: RULES[code] for code in sorted(RULES) if text and code.startswith(word)}
+        if not known:
+            names = [*RULES, *(rule.name for rule in RULES.values())]
+            suggested = nearest(text.lower() if "-" in text else text.upper(), names)
             remedy = suggested if suggested.endswith("?") else "lnaudit rule lists them"
             raise LnauditError(f"unknown rule {shortened(repr(text))}", remedy)
-        found[known[word].code] = known[word]
+        found.update(known)
     return list(found.values())

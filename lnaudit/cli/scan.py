@@ -9,9 +9,9 @@ import typer
 from ..errors import LnauditError
 from . import output
 from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
-from .policies import shown
 from .reports import deliver
 from .request import runtime_notes
+from .shown import shown
 
 
 @audits()
@@ -23,16 +23,14 @@ def scan(
     try:
         check_words(words)
         policy = policy_from(words)
-        settings = scan_settings(words, policy, "never")
-        # of a policy that gates: a scan fails only where that is asked for
-        settings.config["fail_on"] = words.fail_on or "never"
+        settings = scan_settings(words, policy, gates=False)
         if words.show_settings:
-            output.write_out(shown(policy, settings.config))
+            output.write_out(shown(words, policy, settings, gates=False))
             return
         found = find(paths, words)
         report = audit(found, settings, "scan", words)
     except LnauditError as error:
-        output.refuse(error, "scan", words.output_format)
+        output.refuse(error, "scan", words)
     report.notes[:0] = runtime_notes(words.runtime)
     output.write(report, words.output_format, words)
     deliver(report, words.report)

@@ -13,9 +13,9 @@ from . import completion, output
 from .auditing import Words, audits, check_words, find, opened, policy_from, progress, settings_from, site_words
 from .exit_codes import CLEAN, NOT_AUDITED
 from .options import epsilons
-from .policies import shown
 from .reports import check_plot, deliver
 from .request import listed, runtime_notes
+from .shown import shown
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -66,7 +66,7 @@ def sweep(
     """
     from ..families import parse_grid
     from ..pipeline import sweep as run
-    from ..pipeline.mapping import add_maps
+    from ..pipeline.mapping import add_map
     from ..render.plot import plot_lines
 
     try:
@@ -81,16 +81,19 @@ def sweep(
             epsilons=list(swept), families=families, no_data=not paths, no_family=not (paths or family)
         )
         if words.show_settings:
-            output.write_out(shown(policy, settings.config))
+            output.write_out(shown(words, policy, settings, gates=False))
             return
         grids = list(filter(None, map(parse_grid, families)))
         single = [text for text in families if parse_grid(text) is None]
         sites, notes, sizes = _sites(paths or [], single, words, policy)
         with progress(sizes, words) as (bar, advance):
             report = run(bar.follow(sites), settings, swept, own=own, progress=advance)
-        add_maps(report, grids, settings, (SITE_EPSILON,) if own else swept, words.norm or "layer")
+        for grid in grids:
+            said = policy.of_site(grid.text)
+            at = (SITE_EPSILON if said.epsilon is None else said.epsilon,) if own else swept
+            add_map(report, grid, settings, at, words.norm or said.norm or "layer")
     except LnauditError as error:
-        output.refuse(error, "sweep", words.output_format)
+        output.refuse(error, "sweep", words)
     report.notes.extend((*runtime_notes(words.runtime), *notes))
     output.write(report, words.output_format, words)
     if plot:

@@ -33,13 +33,12 @@ def compare_runs(old: Run, new: Run, fail_on: str = "never") -> Comparison:
     of_findings, counted = compared_findings(old.report, new.report)
     changes += [change for change in of_findings if not told & {(change.site, None, None), _group(change)}]
     sites = list(dict.fromkeys([*after, *before]))
-    missing = {failure.source for failure in old.report.not_audited}
     return Comparison(
         old=_head(old),
         new=_head(new),
         config={"fail_on": fail_on},
         summary=summary_of(sites, changes, counted),
-        not_audited=[failure for failure in new.report.not_audited if failure.source not in missing],
+        not_audited=list(new.report.not_audited),
         configured=differences(old.report, new.report),
         changes=_worst_first(changes, sites),
         counted=counted,

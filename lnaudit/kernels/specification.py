@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import LnauditError
-from ..wording import nearest
+from ..wording import joined, nearest
 from .model import AXES, DTYPES, Kernel
 
 
@@ -18,7 +18,7 @@ def get_kernel(text: str | Kernel) -> Kernel:
     LnauditError
         If the name, an axis or a value is unknown.
     """
-    from . import KERNELS
+    from . import KERNELS, LADDER
 
     if isinstance(text, Kernel):
         return text
@@ -27,7 +27,8 @@ def get_kernel(text: str | Kernel) -> Kernel:
     name, _, overrides = text.strip().partition(":")
     if name not in KERNELS:
         if name.lower() == "ladder":
-            raise LnauditError(f"{text!r}: ladder stands for all kernels as they are", "--kernel ladder", "--kernel")
+            what = f"{text!r}: ladder stands for {joined(LADDER)} as they are"
+            raise LnauditError(what, "name one of them", "--kernel")
         raise LnauditError(f"unknown kernel {name!r}", nearest(name, KERNELS), "--kernel")
     kernel = KERNELS[name]
     changes: dict[str, str] = {}

@@ -38,9 +38,10 @@ def each(sites: Iterable[Site | NotAudited], audit: Callable[[Site], A]) -> tupl
 
 
 def counted(reports: Iterable[SiteFigures]) -> dict[str, Any]:
-    """Return how many sites there are of each verdict."""
-    verdicts = Counter(report.verdict for report in reports)
-    return {"sites": verdicts.total(), **{verdict: verdicts[verdict] for verdict in ("fail", "warn", "pass")}}
+    """Return how many sites there are, and how many of each verdict; one without a finite row has none."""
+    judged = list(reports)
+    verdicts = Counter(report.verdict for report in judged if report.input["finite_rows"])
+    return {"sites": len(judged), **{verdict: verdicts[verdict] for verdict in ("fail", "warn", "pass")}}
 
 
 def worst_verdict(verdicts: Iterable[str]) -> str:

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ..families import FamilyGrid, site_of
 from ..report import SweepReport, SweptResult, VerdictMap
-from ..rules import RULES
 from .settings import Settings
 from .sweeping import sweep
 
 
-def add_maps(
-    report: SweepReport, grids: Iterable[FamilyGrid], settings: Settings, epsilons: tuple[float, ...], norm: str
-) -> None:
-    """Add the maps of grids to a report."""
-    for grid in grids:
-        maps = verdict_maps(grid, settings, epsilons, norm)
-        codes = {code for found in maps for row in found.codes for cell in row for code in cell}
-        report.maps += maps
-        report.rules = dict(sorted({**report.rules, **{code: RULES[code].name for code in codes}}.items()))
+def add_map(report: SweepReport, grid: FamilyGrid, settings: Settings, epsilons: tuple[float, ...], norm: str) -> None:
+    """Add the maps of a grid to a report."""
+    swept = _swept(grid, settings, epsilons, norm)
+    report.maps += _maps(grid, swept, epsilons)
+    report.notes += [note for note in swept.notes if note not in report.notes]
+    report.rules = dict(sorted({**report.rules, **swept.rules}.items()))
 
 
 def verdict_maps(
     grid: FamilyGrid, settings: Settings, epsilons: tuple[float, ...], norm: str = "layer"
 ) -> list[VerdictMap]:
-    """Return a map for each emulation and epsilon; every cell is judged as a scan of that family judges it."""
+    """Return a map for each emulation and epsilon; every cell is judged as a scan of that family judges it.
+
+    What a policy says of single sites holds for all cells where a pattern matches the text of the grid.
+    """
+    return _maps(grid, _swept(grid, settings, epsilons, norm), epsilons)
+
+
+def _swept(grid: FamilyGrid, settings: Settings, epsilons: tuple[float, ...], norm: str) -> SweepReport:
     # cells are small: one thread is done before a second would have started
-    alone = replace(settings, jobs=1)
-    swept = sweep((site_of(spec, epsilons[0], norm=norm) for spec in grid.cells()), alone, epsilons)
+    cells = f"{grid.text.partition(':')[0]}:*"
+    alone = replace(settings, jobs=1, policy=settings.policy.as_one_site(grid.text, cells))
+    return sweep((site_of(spec, epsilons[0], norm=norm) for spec in grid.cells()), alone, epsilons)
+
+
+def _maps(grid: FamilyGrid, swept: SweepReport, epsilons: tuple[float, ...]) -> list[VerdictMap]:
     columns = zip(*(site.results for site in swept.sites), strict=True)
     return [_map(grid, column, number) for column in columns for number in range(len(epsilons))]
 

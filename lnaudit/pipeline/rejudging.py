@@ -24,7 +24,7 @@ def rejudge_all(saved: Saved, source: str, settings: Settings) -> Report:
 
     A site about which the policy asks what only its rows could tell is not audited.
     """
-    same = judged_by(settings.policy) == saved.judged_by
+    same = {**judged_by(settings.policy), "accepted": None} == {**saved.judged_by, "accepted": None}
     audits: list[SiteAudit] = []
     failures = list(saved.not_audited)
     for site in saved.sites:
@@ -42,14 +42,11 @@ def rejudge_all(saved: Saved, source: str, settings: Settings) -> Report:
 
 def _config(saved: Saved, settings: Settings) -> dict[str, Any]:
     """Return the configuration of the run that was saved, with what is said now."""
-    policy, now = settings.policy, {**settings.policy.config(), **settings.config}
+    now = {**settings.policy.config(), **settings.config}
     config = {**saved.config, **{key: now[key] for key in SAID if key in now}}
     if settings.formats:
         config["formats"] = [fmt.name for fmt in settings.formats]
     if settings.kernels:
         config["kernels"] = [kernel.name for kernel in settings.kernels]
-    if settings.tolerance is not None or policy.tolerance is not None or policy.tolerances:
-        formats = tuple(map(get_format, config["formats"]))
-        reported = replace(settings, formats=formats).reported
-        config.update(tolerance=settings.named()["tolerance"], limits=reported["limits"])
-    return config
+    reported = replace(settings, formats=tuple(map(get_format, config["formats"]))).reported
+    return {**config, "tolerance": settings.named()["tolerance"], "limits": reported["limits"]}

@@ -26,7 +26,7 @@ _SEAL = "sha256"  # key of the digest of all else: what is edited by hand is no 
 
 @dataclass(kw_only=True)
 class Saved:
-    """A run as it was saved; judged_by: what of its policy the remedies depend on."""
+    """A run as it was saved; judged_by: what of its policy the remedies depend on, and which findings it accepts."""
 
     config: dict[str, Any]
     judged_by: dict[str, Any]
@@ -36,8 +36,9 @@ class Saved:
 
 
 def judged_by(policy: Policy) -> dict[str, Any]:
-    """Return what of a policy decides which remedies are offered."""
+    """Return what of a policy decides which remedies are offered, and which findings it accepts."""
     return {
+        "accepted": [[entry.pattern, entry.code, entry.reason] for entry in policy.accepted],
         "thresholds": policy.thresholds,
         "select": list(policy.select),
         "ignore": list(policy.ignore),

@@ -9,7 +9,7 @@ from ..advice import CONSTANTS, Choice, Trials, candidates, offer, weakest_clean
 from ..advice.by_elements import fill_table
 from ..advice.trials import Codes, Offer
 from ..formats import Format
-from ..report import Disagreement, Report
+from ..report import AcceptedFinding, Disagreement, Report
 from ..site import NotAudited, Site
 from ..summarize import Progress, Summarizer
 from ..summary import Summary
@@ -42,6 +42,7 @@ def run(
 
 def report_of(audits: list[SiteAudit], not_audited: list[NotAudited], settings: Settings, kind: str) -> Report:
     """Put together what became of the sites."""
+    accepted = [pair for audit in audits for pair in audit.accepted]
     return Report(
         kind=kind,
         lnaudit_version=__version__,
@@ -51,9 +52,8 @@ def report_of(audits: list[SiteAudit], not_audited: list[NotAudited], settings: 
         epsilon=model_epsilons([(audit.report, audit.choices) for audit in audits]),
         sites=[audit.report for audit in audits],
         findings=[finding for audit in audits for finding in audit.findings],
-        notes=settings.policy.notes(
-            [accepted for audit in audits for accepted in audit.accepted], [audit.report.name for audit in audits]
-        ),
+        accepted=[AcceptedFinding(finding=f, pattern=entry.pattern, reason=entry.reason) for f, entry in accepted],
+        notes=settings.policy.notes(accepted, [audit.report.name for audit in audits]),
     )
 
 

@@ -20,7 +20,7 @@ from ..site import check_norm
 from ..summary import Summary, from_plain, to_plain
 from ..theory import largest_finite
 from .judging import SiteAudit, judge_site
-from .settings import Settings
+from .settings import TOLERANCE, Settings
 
 FACTS = ("axes", "unread_bytes", "weight_nonfinite", "bias_nonfinite", "better_axis")
 
@@ -139,8 +139,7 @@ def rejudge(site: SavedSite, settings: Settings, *, same: bool) -> SiteAudit:
             f"was saved with {said.format(*plan.already)}, the policy says {said.format(*policy.already)}",
             "check the dump",
         )
-    saved = plan.tolerance, plan.tolerances
-    tolerance, tolerances = policy.accepted_errors(site.figures.name, settings.tolerance, saved)
+    tolerance, tolerances = policy.accepted_errors(site.figures.name, settings.tolerance, (TOLERANCE, ()))
     asked_plan = replace(plan, tolerance=tolerance, tolerances=tolerances, variants=())
     kernels = settings.said_kernels(site.figures.name) or ()
     formats = settings.said_formats(site.figures.name)
@@ -171,7 +170,8 @@ def _numbers(plan: Plan, formats: list[str], kernels: list[str]) -> list[int]:
         asked = [(fmt, name) for fmt in formats for name in kernels]
     else:
         order = formats or list(dict.fromkeys(f for f, _ in saved))
-        asked = [(f, k) for name in order for f, k in saved if f == name and k in (kernels or [k])]
+        named = kernels or list(dict.fromkeys(k for _, k in saved))
+        asked = [(f, k) for f in order for k in named if (f, k) in saved]
         missing = [f for f in formats if f not in {f for f, _ in saved}]
         missing += [k for k in kernels if k not in {k for _, k in saved}]
         if missing:

@@ -106,7 +106,7 @@ def _policy(table: dict[str, Any], source: str) -> Policy:
     names = {"runtime": "runtimes", "fail-on": "fail_on", "rules": "thresholds", "ignore-sites": "accepted"}
     words = {names.get(key, key): value for key, value in found.items()}
     single = words.pop("tolerance", (None, {}))
-    return Policy(source=source, **words, tolerance=single[0], tolerances=single[1])
+    return Policy(source=source, **words, tolerance=single[0], tolerances=single[1], said=tuple(table))
 
 
 def _sites(table: Any, where: str) -> tuple[SiteWords, ...]:
@@ -127,10 +127,9 @@ def _sites(table: Any, where: str) -> tuple[SiteWords, ...]:
 
 def _accepted(table: Any, where: str) -> tuple[Accepted, ...]:
     found = []
-    for pattern, codes in values.named_tables(table, where).items():
+    for pattern, reasons in values.named_tables(table, where).items():
         at = f"{where}.{pattern}"
-        for code, reason in codes.items():
-            values.prefix(code, at)
+        for code, reason in values.codes(reasons, at):
             if not isinstance(reason, str) or not reason.strip():
                 raise LnauditError("gives no reason", f'as in {code} = "why it is accepted"', f"{at}.{code}")
             found.append(Accepted(pattern=pattern, code=code, reason=reason.strip()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -60,6 +60,8 @@ class Policy:
         Of rules, by code and name, where they differ from the defaults.
     sites, accepted, anchors
         By patterns of site names; the first that matches counts.
+    said : tuple of str
+        The keys of the file.
     """
 
     source: str = ""
@@ -76,6 +78,7 @@ class Policy:
     sites: tuple[SiteWords, ...] = ()
     accepted: tuple[Accepted, ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
+    said: tuple[str, ...] = field(default=(), compare=False)
 
     def of_rule(self, code: str) -> dict[str, float]:
         """Return the thresholds of a rule by name."""
@@ -94,6 +97,11 @@ class Policy:
             if fnmatchcase(name, words.pattern):
                 found = {**{key: value for key, value in vars(words).items() if value is not None}, **found}
         return SiteWords(**{**found, "pattern": name})
+
+    def as_one_site(self, name: str, pattern: str) -> Policy:
+        """Return a policy that says of all sites of a pattern what this one says of the site of that name."""
+        accepted = tuple(replace(a, pattern=pattern) for a in self.accepted if fnmatchcase(name, a.pattern))
+        return replace(self, sites=(replace(self.of_site(name), pattern=pattern),), accepted=accepted, anchors=())
 
     def accepted_errors(self, site: str, asked: float | None, otherwise: Accepting) -> Accepting:
         """Return the accepted error of a site and those of single formats.

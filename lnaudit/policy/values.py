@@ -13,7 +13,7 @@ from ..findings import SEVERITIES
 from ..formats import get_format
 from ..kernels import find_runtime, get_kernel
 from ..readers.files import shortened
-from ..rules import RULES, Threshold
+from ..rules import RULES, Threshold, code_of
 from ..site import check_norm
 from ..wording import nearest
 
@@ -151,15 +151,33 @@ def fail_on(value: Any, where: str) -> str:
 
 
 def prefix(value: str, where: str) -> str:
-    """Return a code, or the beginning of some."""
-    if not value or not any(code.startswith(value) for code in RULES):
-        raise LnauditError(f"no rule begins with {shown(value)}", nearest(value, RULES), where)
-    return value
+    """Return a code, that of a name, or the beginning of some."""
+    code = code_of(value)
+    if not code or not any(known.startswith(code) for known in RULES):
+        raise LnauditError(f"no rule begins with {shown(value)}", _nearest_rule(value), where)
+    return code
+
+
+def _nearest_rule(value: str) -> str:
+    """Suggest the code or name that was probably meant, or all codes."""
+    suggested = nearest(value, (rule.name for rule in RULES.values()))
+    return suggested if suggested.endswith("?") else nearest(value, RULES)
+
+
+def codes(table: Mapping[str, Any], where: str, read: Callable[[str, str], str] = prefix) -> list[tuple[str, Any]]:
+    """Return the entries of a table by codes of rules, none of them said twice."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        code = read(key, where)
+        if code in found:
+            raise LnauditError(f"names {code} twice", "say it once", where)
+        found[code] = value
+    return list(found.items())
 
 
 def selected(value: Any, where: str) -> tuple[str, ...]:
     """Return codes or beginnings of codes, at least one: where nothing is looked for nothing is found."""
-    return tuple(prefix(text, where) for text in texts(value, where, "LN1"))
+    return tuple(dict.fromkeys(prefix(text, where) for text in texts(value, where, "LN1")))
 
 
 def ignored(value: Any, where: str) -> tuple[str, ...]:
@@ -170,15 +188,21 @@ def ignored(value: Any, where: str) -> tuple[str, ...]:
 def thresholds(value: Any, where: str) -> dict[str, dict[str, float]]:
     """Return thresholds by rule and name."""
     found: dict[str, dict[str, float]] = {}
-    for code, words in table(value, where).items():
+    for code, words in codes(table(value, where), where, _rule):
         at = f"{where}.{code}"
-        if code not in RULES:
-            raise LnauditError(f"unknown rule {shown(code)}", nearest(code, RULES), where)
         settable = RULES[code].thresholds
         if not settable:
             raise LnauditError(f"{code} has no threshold", "see lnaudit rule " + code, where)
         found[code] = read(table(words, at), {name: partial(_within, one) for name, one in settable.items()}, at)
     return found
+
+
+def _rule(value: str, where: str) -> str:
+    """Return the code of a rule."""
+    code = code_of(value)
+    if code not in RULES:
+        raise LnauditError(f"unknown rule {shown(value)}", _nearest_rule(value), where)
+    return code
 
 
 def _within(threshold: Threshold, value: Any, where: str) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import LnauditError
 from ..formats import FORMATS, get_format
+from ..wording import counted
 from .files import shortened
 
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -139,7 +140,7 @@ def element_dtype(element: Element, override: str | None) -> tuple[np.dtype[Any]
         dtype = dtype_named(override)
         if dtype.itemsize != element.itemsize:
             raise LnauditError(
-                f"elements of {element.itemsize:,} bytes ({descr}) cannot be read as {dtype.name}, "
+                f"elements of {counted(element.itemsize, 'byte')} ({descr}) cannot be read as {dtype.name}, "
                 f"which has {dtype.itemsize}",
                 "give a --dtype of their size",
             )

@@ -12,6 +12,7 @@ from io import FileIO
 from typing import Any
 
 from ..errors import LnauditError
+from ..wording import counted
 from .elements import Element
 from .fields import MOST_DIMENSIONS, Record, c_strides, is_shape, parse_record
 from .files import read_at, shortened
@@ -132,7 +133,7 @@ def _text(file: FileIO, length: int) -> tuple[str, int]:
         if start.startswith(_PICKLE):
             raise LnauditError("is a pickle, not a .npy file, and never loaded", "save the array with numpy.save")
         raise LnauditError("is not a .npy file", "save the array with numpy.save")
-    cut = LnauditError(f"ends within its header ({length:,} bytes)", "write the dump again")
+    cut = LnauditError(f"ends within its header ({counted(length, 'byte')})", "write the dump again")
     if length < 10:
         raise cut
     major, minor = start[6:8]

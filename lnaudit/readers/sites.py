@@ -14,6 +14,7 @@ from ..kernels import get_kernel
 from ..site import Array, Rows, Site, check_norm
 from ..wording import printable
 from . import READERS
+from .documents import WRITTEN, kind_of
 from .elements import dtype_named
 from .files import open_file
 from .manifest import ManifestSite
@@ -130,6 +131,9 @@ def _open_rows(file: SiteFile, axis: int | tuple[int, ...], options: SiteOptions
         return reader(Path(path), axis=axis, dtype=options.dtype, field=options.field, source=path)
     # a missing file is missing, whatever its name
     open_file(Path(path), "").close()
+    said = WRITTEN.get(kind_of(Path(path)))
+    if said is not None:
+        raise LnauditError(*said)
     kind = f"{printable(suffix)} files" if suffix else "files without a suffix"
     raise LnauditError(f"{kind} cannot be read", f"what can: {', '.join(READERS)}")
 

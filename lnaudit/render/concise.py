@@ -8,13 +8,12 @@ gives it goes before, as editors and problem matchers read it. The last line is 
 
 from __future__ import annotations
 
-from .. import wording
 from ..findings import Finding
 from ..report import Document, Report, SweepReport, SweptResult, SweptSite
-from ..wording import verdict_word
+from ..wording import epsilon, verdict_word
 from .style import DEFAULT_STYLE, Style, unbound
 from .sweep import run_text, swept_badly
-from .sweep_map import cells_text
+from .sweep_map import cells_text, passes
 from .terminal import loud
 from .terminal_findings import title_of
 from .totals import exit_sentences, missing, painted, total
@@ -40,10 +39,10 @@ def render_concise_sweep(report: SweepReport, style: Style = DEFAULT_STYLE) -> s
             for result in site.results
             if not style.quiet or any(point.verdict != "pass" for point in result.points)
         ]
-    lines += [
-        f"{style.safe(m.family)}: [{m.format} {m.kernel}] epsilon {wording.epsilon(m.epsilon)}: {cells_text(m)}"
-        for m in report.maps
-    ]
+    for found in report.maps:
+        if not (style.quiet and passes(found)):
+            where = f"{style.safe(found.family)}: [{found.format} {found.kernel}] epsilon {epsilon(found.epsilon)}"
+            lines.append(f"{where}: {cells_text(found, report.rules)}")
     return _text(lines, report, style)
 
 
@@ -72,7 +71,7 @@ def _swept(site: SweptSite, result: SweptResult, report: SweepReport, style: Sty
     said = f"[{result.format} {result.kernel}] {run_text(result, report.rules)}"
     own = next((p for p in result.points if p.epsilon == site.epsilon and site.name != site.source), None)
     if own is not None:
-        said += f"; the site's own {wording.epsilon(own.epsilon)}: {verdict_word(own.verdict)}"
+        said += f"; the site's own {epsilon(own.epsilon)}: {verdict_word(own.verdict)}"
     return said
 
 

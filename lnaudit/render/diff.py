@@ -54,6 +54,8 @@ def _total(comparison: Comparison) -> str:
 
 
 def _exit_code(comparison: Comparison) -> str:
+    if comparison.not_audited or not comparison.new["sites"]:
+        return "exit 2 (not audited)."
     fail_on = comparison.config["fail_on"]
     bad = len(at_or_above(comparison.counted, fail_on))
     return f"exit 1 ({counted(bad, 'new or worse finding')} at or above --fail-on {fail_on})." if bad else ""

@@ -9,7 +9,7 @@ from .. import wording
 from ..report import Point, SweepReport, SweptResult, SweptSite
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style
-from .sweep_map import LEGEND, map_lines
+from .sweep_map import LEGEND, map_lines, passes
 from .sweep_response import response_lines
 from .sweep_table import column_name, grid_lines, has_mark, single_lines
 from .terminal import end_lines, note_lines
@@ -27,8 +27,9 @@ def render_sweep(report: SweepReport, style: Style = DEFAULT_STYLE) -> str:
     for site in report.sites:
         if not style.quiet or swept_badly(site, report):
             blocks += _section(site, report, style)
-    blocks += [map_lines(found, report.rules, style) for found in report.maps]
-    blocks.append(LEGEND if report.maps else [])
+    maps = [found for found in report.maps if not (style.quiet and passes(found))]
+    blocks += [map_lines(found, report.rules, style) for found in maps]
+    blocks.append(LEGEND if maps else [])
     if report.config.get("no_data") and report.sites and not style.quiet:
         blocks.append(style.wrap(_FAMILIES))
     blocks.append(_end(report, style))

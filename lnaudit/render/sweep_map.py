@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from .. import wording
 from ..report import VerdictMap
 from ..wording import counted, verdict_word
@@ -18,12 +20,19 @@ def map_title(found: VerdictMap, style: Style) -> str:
     return f"{style.safe(found.family)}   ({emulated})"
 
 
-def cells_text(found: VerdictMap) -> str:
-    """Count the cells of a map by verdict."""
-    verdicts = [verdict for row in found.verdicts for verdict in row]
-    amounts = ((verdict, verdicts.count(verdict)) for verdict in _LETTERS)
-    said = ", ".join(f"{amount} {verdict_word(verdict)}" for verdict, amount in amounts if amount)
-    return f"{found.parameters[0]} x {found.parameters[1]}: {counted(len(verdicts), 'cell')}, {said}"
+def cells_text(found: VerdictMap, rules: dict[str, str]) -> str:
+    """Count the cells of a map by verdict, and by code, the commonest first."""
+    verdicts = Counter(verdict for row in found.verdicts for verdict in row)
+    counts = [f"{verdicts[verdict]} {verdict_word(verdict)}" for verdict in _LETTERS if verdicts[verdict]]
+    said = f"{found.parameters[0]} x {found.parameters[1]}: {counted(verdicts.total(), 'cell')}, {', '.join(counts)}"
+    codes = Counter(code for row in found.codes for cell in row for code in cell)
+    common = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(filter(None, [said, ", ".join(f"{code} {rules[code]} in {n}" for code, n in common)]))
+
+
+def passes(found: VerdictMap) -> bool:
+    """Whether every cell of a map does."""
+    return all(verdict == "pass" for row in found.verdicts for verdict in row)
 
 
 def map_lines(found: VerdictMap, rules: dict[str, str], style: Style) -> list[str]:
@@ -36,7 +45,7 @@ def map_lines(found: VerdictMap, rules: dict[str, str], style: Style) -> list[st
         cells = " ".join(style.paint(_LETTERS[verdict], verdict_word(verdict)) for verdict in row)
         lines.append(f"{_INDENT}{label:>{width}}  {cells}")
     lines.append(f"{_INDENT}{'':{width}}  {_ticks(found.values[0])}  {across}")
-    return [*lines, *_codes(found, rules, style)]
+    return [*lines, *style.wrap(cells_text(found, rules), _INDENT, _INDENT * 2)]
 
 
 def _ticks(values: list[float]) -> str:
@@ -46,13 +55,3 @@ def _ticks(values: list[float]) -> str:
         if len(line) <= 2 * number:
             line = f"{line:{2 * number}}{wording.epsilon(value)} "
     return line.rstrip()
-
-
-def _codes(found: VerdictMap, rules: dict[str, str], style: Style) -> list[str]:
-    """Say how many cells each code has, the commonest first."""
-    amounts: dict[str, int] = {}
-    for code in (code for row in found.codes for cell in row for code in cell):
-        amounts[code] = amounts.get(code, 0) + 1
-    common = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
-    said = ", ".join(f"{code} {rules[code]} in {amount}" for code, amount in common)
-    return style.wrap(f"{cells_text(found)}{f'; {said}' if said else ''}", _INDENT, _INDENT * 2)

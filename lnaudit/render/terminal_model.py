@@ -48,7 +48,8 @@ class _Advice:
 def what_to_do_lines(report: Report, style: Style) -> list[str]:
     """Return a line a site and cause with the first remedy, worst first; sites that need the same epsilon share one."""
     sites = sorted(report.sites, key=lambda site: tuple(-_tally(site, verdict) for verdict in ("fail", "warn")))
-    advices = [advice for site in sites for advice in _advices(site, report.findings)]
+    new = [finding for finding in report.findings if not finding.known]
+    advices = [advice for site in sites for advice in _advices(site, new)]
     if not advices:
         return []
     common: dict[tuple[str, ...], list[_Advice]] = {}

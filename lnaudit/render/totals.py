@@ -7,7 +7,7 @@ from collections import Counter
 
 from ..findings import Finding, at_or_above
 from ..report import Document, Report, SiteReport, SweepReport
-from ..wording import counted, verdict_word
+from ..wording import counted, joined, verdict_word
 from .style import Style, bound
 
 _NAMED_RESULTS = 3  # so many are named in the total, more are counted
@@ -31,7 +31,7 @@ def missing(report: Document) -> str:
 def exit_sentences(report: Document) -> list[str]:
     """Say what ends the process with which code, and what does not."""
     fail_on = report.config.get("fail_on", "never")
-    said = ["exit 2 (not audited)."] if report.not_audited else []
+    said = [*_left_out(report), *(["exit 2 (not audited)."] if report.not_audited else [])]
     if not isinstance(report, Report):
         return said
     bad = at_or_above(report.findings, fail_on)
@@ -39,9 +39,17 @@ def exit_sentences(report: Document) -> list[str]:
         latent = ", latent only: not on this data" if all(finding.latent for finding in bad) else ""
         said.append(f"exit 1 ({counted(len(bad), 'finding')} at or above --fail-on {fail_on}{latent}).")
     fails = any(site.verdict == "fail" for site in report.sites)
-    if fails and len(report.sites) > 1 and fail_on == "never":
+    if fails and len(report.sites) > 1 and fail_on == "never" and report.kind == "scan":
         said.append("Findings alone do not fail a scan: --fail-on error.")
     return said
+
+
+def _left_out(report: Document) -> list[str]:
+    """Say which rules were not looked at: a run without them is not a clean one."""
+    select, ignore = report.config.get("select") or ["LN"], report.config.get("ignore") or []
+    said = [] if "LN" in select else [f"only {joined(select)}"]
+    said += [f"without {joined(ignore)}"] if ignore else []
+    return [f"Rules: {', '.join(said)}."] if said else []
 
 
 def painted(line: str, style: Style) -> str:
@@ -64,10 +72,10 @@ def _of_scan(report: Report) -> str:
     sites = report.sites
     if not sites:
         return "0 sites: nothing was audited."
-    verdicts = [site.verdict for site in sites]
-    amounts = [(verdict, verdicts.count(verdict)) for verdict in ("fail", "warn", "pass")]
+    verdicts = [site.verdict if site.input["finite_rows"] else "not judged" for site in sites]
+    amounts = [(verdict, verdicts.count(verdict)) for verdict in ("fail", "warn", "pass", "not judged")]
     counts = ", ".join(f"{n} {verdict_word(verdict)}" for verdict, n in amounts if n)
-    asides = "; ".join([*(_culprits(sites[0]) if len(sites) == 1 else []), *_beside(report.findings)])
+    asides = "; ".join([*(_culprits(sites[0]) if len(sites) == 1 else []), *_beside(report)])
     return f"{counted(len(sites), 'site')}: {counts}{f' ({asides})' if asides else ''}."
 
 
@@ -81,10 +89,16 @@ def _culprits(site: SiteReport) -> list[str]:
     return [", ".join(names)] if names else []
 
 
-def _beside(findings: list[Finding]) -> list[str]:
-    """Count what the verdicts do not show: findings about a whole site, warnings and notes, what is latent apart."""
-    nouns = Counter(_noun(finding) for finding in findings)
+def _beside(report: Report) -> list[str]:
+    """Count what the verdicts do not show: findings about a whole site, warnings and notes, what is latent apart.
+
+    Then what does not count: findings that a baseline knows or the policy accepts.
+    """
+    nouns = Counter(_noun(finding) for finding in report.findings if not finding.known)
     said = [counted(nouns[noun], noun) for noun in _NOUNS if nouns[noun]]
+    known = sum(finding.known for finding in report.findings)
+    said += [f"{counted(known, 'finding')} known"] if known else []
+    said += [f"{counted(len(report.accepted), 'finding')} accepted"] if report.accepted else []
     return [", ".join(said)] if said else []
 
 

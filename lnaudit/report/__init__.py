@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .document import SCHEMA_VERSION, Document, Report, SweepReport
+from .document import SCHEMA_VERSION, AcceptedFinding, Document, Report, SweepReport
 from .figures import Cast, Emulation, SiteFigures
 from .scan import ConstantCost, Disagreement, ModelEpsilon, Recommendation, Remedy, Result, SiteReport
 from .sweep import Point, ResponseCurve, SweptResult, SweptSite, VerdictMap
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AcceptedFinding",
     "Cast",
     "ConstantCost",
     "Disagreement",

@@ -58,12 +58,22 @@ class Document:
 
 
 @dataclass(kw_only=True)
+class AcceptedFinding:
+    """A finding that the policy accepts at the sites of a pattern, and why."""
+
+    finding: Finding
+    pattern: str
+    reason: str
+
+
+@dataclass(kw_only=True)
 class Report(Document):
     """Everything a scan found."""
 
     KINDS = ("scan", "check")
     epsilon: list[ModelEpsilon]
     sites: list[SiteReport]
+    accepted: list[AcceptedFinding] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
@@ -86,6 +96,7 @@ _ORDER = (
     "sites",
     "maps",
     "findings",
+    "accepted",
     "rules",
     "notes",
 )

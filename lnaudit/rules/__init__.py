@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import cast, epsilon, gradient, input, range, rounding  # noqa: F401  (each registers its rules)
-from .base import RULES, ResultFacts, Rule, SiteFacts, Threshold, result_findings, site_findings, thresholds_of
+from .base import RULES, ResultFacts, Rule, SiteFacts, Threshold, code_of, result_findings, site_findings, thresholds_of
 from .explanation import HEADINGS, Explanation
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Rule",
     "SiteFacts",
     "Threshold",
+    "code_of",
     "result_findings",
     "site_findings",
     "thresholds_of",

@@ -159,6 +159,11 @@ def rule(code: str, name: str, scope: type, *severities: str, **thresholds: Thre
     return register
 
 
+def code_of(text: str) -> str:
+    """Return the code of the rule of that name, and any other text as it is."""
+    return next((rule.code for rule in RULES.values() if rule.name == text), text)
+
+
 def thresholds_of(code: str) -> Mapping[str, float]:
     """Return the default thresholds of a rule."""
     return {name: threshold.default for name, threshold in RULES[code].thresholds.items()}

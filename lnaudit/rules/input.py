@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine.rows import ALREADY
-from ..wording import share
+from ..wording import counted, share
 from .base import SiteFacts, Threshold, portion, rule
 
 
@@ -146,9 +146,10 @@ def unread_bytes(facts: SiteFacts) -> dict[str, Any] | None:
     """
     if not facts.unread_bytes:
         return None
+    was = "was" if facts.unread_bytes == 1 else "were"
     return {
         "severity": "warning",
-        "title": f"{facts.unread_bytes:,} bytes after the array were not read",
+        "title": f"{counted(facts.unread_bytes, 'byte')} after the array {was} not read",
         "message": "The file is longer than its header says; what follows the array is not audited.",
         "measured": float(facts.unread_bytes),
         "limit": 0.0,
