@@ -57,6 +57,7 @@ def hostile_map() -> VerdictMap:
         values=[[0.0, 1.0, 10.0], [1e-3, 1.0]],
         verdicts=[["fail", "warn", "pass"], ["pass", "pass", "fail"]],
         errors=[[None, float("nan"), 0.0], [1.0, float("inf"), 1e-300]],
+        nonfinite_rows=[[2, 0, 0], [0, 1, 0]],
         codes=[[["LN101"], [], []], [[], [], ["LN104", "LN103"]]],
     )
 

@@ -53,5 +53,6 @@ def _map(grid: FamilyGrid, column: tuple[SweptResult, ...], number: int) -> Verd
         values=[list(values) for values in grid.values],
         verdicts=[[point.verdict for point in row] for row in rows],
         errors=[[point.error["max"] for point in row] for row in rows],
+        nonfinite_rows=[[point.nonfinite_rows for point in row] for row in rows],
         codes=[[point.codes for point in row] for row in rows],
     )

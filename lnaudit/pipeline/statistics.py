@@ -146,8 +146,9 @@ def rejudge(site: SavedSite, settings: Settings, *, same: bool) -> SiteAudit:
     numbers = _numbers(plan, [fmt.name for fmt in formats], [kernel.name for kernel in kernels])
     summary = _under(site.summary, asked_plan, numbers)
     same = same and all(asked_plan.limit_of(fmt) == plan.limit_of(fmt) for fmt, _ in summary.plan.results)
+    limits = {fmt.name: asked_plan.limit_of(fmt) for fmt, _ in summary.plan.results}
     report = SiteReport(
-        **{**vars(site.figures), "verdict": "pass"},
+        **{**vars(site.figures), "verdict": "pass", "limits": limits},
         weakest_clean_kernel={},
         weakest_clean_kernel_verified={},
         results=[],

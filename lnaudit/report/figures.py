@@ -61,7 +61,8 @@ class Emulation:
 class SiteFigures:
     """One site.
 
-    variance_bins: lower and upper ends of bins of variances, and how many rows are in each. anchor: the line of source
+    variance_bins: lower and upper ends of bins of variances, and how many rows are in each. limits: accepted row error
+    by format, before the cast widens it. anchor: the line of source
     that it stands for, by the policy.
     """
 
@@ -85,5 +86,6 @@ class SiteFigures:
     lipschitz: float
     notes: list[str] = field(default_factory=list)
     overridden: list[str] = field(default_factory=list)
+    limits: dict[str, float] = field(default_factory=dict)
     anchor: str | None = None
     verdict: Verdict = "pass"

@@ -54,6 +54,7 @@ def site_figures(site: Site, summary: Summary) -> dict[str, Any]:
         "lipschitz": lipschitz_bound(site.epsilon, site.weight),
         "notes": list(rows.notes),
         "overridden": list(site.overridden),
+        "limits": {fmt.name: summary.plan.limit_of(fmt) for fmt, _ in summary.plan.results},
     }
 
 
