@@ -135,6 +135,7 @@ def test_a_small_scan_never_imports_the_compiler(small: Path, tmp_path: Path) ->
 
 
 @needs_numba
+@pytest.mark.exhaustive
 def test_compiled_code_is_kept_and_a_damaged_or_missing_folder_is_no_error(small: Path, tmp_path: Path) -> None:
     words = ("--engine", "numba", "--format", "float16", "--kernel", "native")
     cache = tmp_path / "cache"
@@ -154,6 +155,7 @@ def test_compiled_code_is_kept_and_a_damaged_or_missing_folder_is_no_error(small
     assert scan(small, cache, *words[2:])[0] == report
 
 
+@pytest.mark.exhaustive
 def test_documents_do_not_depend_on_threads_or_engine(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     path = str(tmp_path / "acts.npy")

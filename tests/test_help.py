@@ -52,6 +52,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_example_runs(command: str, project: Path) -> None:
     found = examples(help_of(command))

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from .exhaustive import sampled
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 CODES = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
@@ -80,7 +82,7 @@ def test_numpy_at_work_leaves_within_a_second(number: signal.Signals, jobs: str,
 
 @needs_proc
 @needs_numba
-@pytest.mark.parametrize("after", [0.0, 0.7, 1.1, 1.9])
+@pytest.mark.parametrize("after", sampled([0.0, 0.7, 1.1, 1.9], 1.1))
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_compilation_does_not_swallow_an_interrupt(jobs: str, after: float, large: str, tmp_path: Path) -> None:
     """The compiler calls back into Python where an exception goes nowhere, or comes out as another one."""
