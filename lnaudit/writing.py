@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,11 @@ from .errors import LnauditError
 
 @contextmanager
 def replacing(path: Path, mode: str, encoding: str | None = None) -> Iterator[IO[Any]]:
-    """Yield a new file that takes the place of a path when the block ends well; otherwise nothing is left behind."""
+    """Yield a new file that takes the place of a path when the block ends well; otherwise nothing is left behind.
+
+    Of a link it is the place that the link leads to.
+    """
+    path = Path(os.path.realpath(path))
     temporary = path.with_name(f".lnaudit-{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open(mode, encoding=encoding) as file:

@@ -13,7 +13,7 @@ from lnaudit.formats import FORMATS
 from lnaudit.kernels import KERNELS
 from lnaudit.pipeline import Settings, sweep
 from lnaudit.pipeline.mapping import verdict_maps
-from lnaudit.report import ModelEpsilon, Report, SweepReport
+from lnaudit.report import AcceptedFinding, ModelEpsilon, Report, SweepReport
 from lnaudit.site import NotAudited
 
 from . import report_samples as samples
@@ -66,11 +66,17 @@ def real_sweep() -> SweepReport:
 
 def hostile_scan() -> Report:
     """Names that are code, controls, or endless, wherever a report holds text."""
-    found, sites, missing = [], [], []
+    found, sites, missing, accepted = [], [], [], []
     for i, name in enumerate(HOSTILE_NAMES):
         emulations = [samples.result(fmt, kernel) for fmt, kernel in EMULATIONS[:2]]
         emulations[0].verdict = ("fail", "warn", "pass")[i % 3]
-        sites.append(samples.site(name, emulations, source=f"{name}.npy", dtype=name, notes=[name]))
+        limits = {"float16": 0.02 + i % 2}
+        sites.append(samples.site(name, emulations, source=f"{name}.npy", dtype=name, notes=[name], limits=limits))
+        accepted.append(
+            AcceptedFinding(
+                finding=samples.finding("LN101", name, "error", name, title=name), pattern=name, reason=name
+            )
+        )
         said = {"title": name, "message": name, "remedy": name}
         found.append(samples.finding("LN104", "collapsed-rows", "error", name, **said))
         found.append(samples.finding(name, name, "warning", name, latent=True, **said))
@@ -87,7 +93,9 @@ def hostile_scan() -> Report:
         site_count=len(HOSTILE_NAMES),
     )
     config = {"policy": HOSTILE_NAMES[0], "dtype": HOSTILE_NAMES[2], "limits": {}, "fail_on": "never"}
-    return samples.report(sites, found, not_audited=missing, epsilon=[shared], notes=list(HOSTILE_NAMES), config=config)
+    return samples.report(
+        sites, found, not_audited=missing, epsilon=[shared], notes=list(HOSTILE_NAMES), config=config, accepted=accepted
+    )
 
 
 def whole_model(sites: int) -> Report:

@@ -109,6 +109,46 @@ def test_two_outputs_are_two_files(tmp_path: Path, words: tuple[str, ...], said:
     assert refused(tmp_path, "check", "missing.npy", *words).startswith(said.format(here=tmp_path.name))
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("a.html", "--report", "a.html"), "--report a.html: is audited and would be lost; name another file"),
+        (("link.svg", "--report", "a.svg"), "--report a.svg: is audited and would be lost"),
+        (("*.png", "--report", "./a.png"), "--report a.png: is audited and would be lost"),
+        (("x", "--save-stats", "x"), "--save-stats x: is audited and would be lost"),
+        (("x", "--write-baseline", "x"), "--write-baseline x: is audited and would be lost"),
+        (("x", "--weight", "a.svg", "--report", "a.svg"), "--report a.svg: is what --weight reads and would be lost"),
+        (("x", "--bias", "y", "--save-stats", "y"), "--save-stats y: is what --bias reads and would be lost"),
+        (("x", "--config", "y", "--save-stats", "y"), "--save-stats y: is what --config reads and would be lost"),
+        (("x", "--config", "y", "--write-baseline", "y"), "--write-baseline y: is what --config reads"),
+        (("x", "--baseline", "y", "--save-stats", "y"), "--save-stats y: is what --baseline reads and would be lost"),
+        (("x", "--baseline", "a.svg", "--report", "a.svg"), "--report a.svg: is what --baseline reads"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_is_read_is_not_written(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    for name in ("a.html", "a.svg", "a.png"):
+        (tmp_path / name).touch()
+    (tmp_path / "link.svg").symlink_to("a.svg")
+    assert refused(tmp_path, "check", *words).startswith(said)
+
+
+def test_a_dump_that_a_manifest_names_is_not_replaced_by_a_report(made: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "a.svg").write_bytes((made / "fine.npy").read_bytes())
+    (tmp_path / "manifest.json").write_text('{"sites": [{"name": "a", "file": "a.svg"}]}')
+    assert refused(tmp_path, "scan", ".", "--report", "a.svg").startswith("--report a.svg: is no report and would be")
+
+
+def test_a_baseline_is_renewed_in_place(made: Path) -> None:
+    (made / "renewed").write_text((made / "known").read_text())
+    done = run(made, "check", "large.npy", "--baseline", "renewed", "--write-baseline", "./renewed")
+    assert done.returncode == 0
+    assert (made / "renewed").read_text() == (made / "known").read_text()
+
+
 @pytest.mark.parametrize("more", [("missing.npy",), ("report.json",)])
 def test_a_baseline_of_less_than_everything_is_not_written(made: Path, more: tuple[str, ...]) -> None:
     known = (made / "known").read_text()

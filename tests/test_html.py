@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import sys
-from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
@@ -19,60 +17,19 @@ from lnaudit.report import Document
 from lnaudit.rules import RULES
 
 from . import page_samples, report_samples
+from .page_reader import Reader
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-VOID = {"meta", "link", "input", "br", "img", "hr"}
 # what a page may hold; no name can add to it
 ELEMENTS = {
     *("html", "head", "meta", "title", "link", "style", "script", "body", "header", "nav", "main", "section", "footer"),
     *("article", "form", "label", "input", "button", "output", "h1", "h2", "h3", "h4", "p", "ul", "ol", "li", "dl"),
     *("dt", "dd", "div", "a", "span", "strong", "small", "bdi", "pre", "figure", "figcaption", "details", "summary"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td"),
-    *("svg", "g", "defs", "path", "use", "text", "tspan", "rect", "clippath", "pattern"),
+    *("svg", "g", "defs", "path", "use", "text", "tspan", "rect", "clippath", "pattern", "marker"),
 }
-
-
-class Reader(HTMLParser):
-    """Reads a page and refuses elements that are not closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self.scripts: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len(dict(attrs)) == len(attrs), "an attribute twice"
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        (self.scripts if self.open and self.open[-1] in ("script", "style") else self.texts).append(data)
-
-    @property
-    def ids(self) -> list[str]:
-        return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]
-
-    @property
-    def links(self) -> list[str]:
-        return [attributes["href"] or "" for tag, attributes in self.elements if tag == "a"]
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.texts).split())
 
 
 DOCUMENTS = {
@@ -217,16 +174,6 @@ def _key(site, result):
     return site.name, result.format, result.kernel
 
 
-def test_what_a_baseline_knows_is_marked_and_counted():
-    report = report_samples.silent_zero()
-    known = replace(report, findings=[replace(finding, known=True) for finding in report.findings])
-    assert 'class="finding known"' not in render_html(report)
-    text = render_html(known)
-    assert 'class="finding known"' in text
-    assert "1 finding known from before" in text
-    assert "What to do, worst first" not in text
-
-
 def test_every_picture_has_its_data_beside_it():
     for name in ("real_scan", "real_sweep"):
         tags = [tag for tag, _ in Reader(written(name)).elements]
@@ -245,12 +192,6 @@ def test_a_sweep_shows_every_point_curves_response_and_map():
     for site in report.sites:
         for result in site.results:
             assert f"All figures of {result.format} {result.kernel}" in read.text
-
-
-def test_a_model_of_200_sites_stays_small():
-    # the browser tests make all 200; what a site adds is the same everywhere
-    few, more = (len(render_html(page_samples.whole_model(sites)).encode()) for sites in (10, 30))
-    assert few + (200 - 10) * (more - few) / 20 < 10_000_000
 
 
 def test_a_missing_library_is_one_line_that_says_what_to_install(monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,20 +14,15 @@ from lnaudit.errors import LnauditError
 from lnaudit.families import parse_family, parse_grid, site_of
 from lnaudit.formats import get_format
 from lnaudit.kernels import get_kernel
-from lnaudit.pictures.scale import LogScale
 from lnaudit.pipeline import Settings, sweep
 from lnaudit.pipeline.mapping import verdict_maps
 from lnaudit.report import SweepReport, VerdictMap
 
 from . import report_samples as samples
+from .picture_parts import X, blocks, column, decade, drawn, lines, measured, words
 
 pytest.importorskip("matplotlib", reason="pictures need the extra report")
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import StepPatch
-
-X = np.random.default_rng(5).normal(3.0, [[1e-3], [0.1], [1.0], [40.0]] * 16, (64, 32)).astype(np.float32)
 EPSILONS = (0.0, 1e-8, 1e-5, 1e-2)
 
 
@@ -57,25 +51,6 @@ def verdict_map() -> VerdictMap:
     return verdict_maps(grid, settings("float16"), (1e-5,))[0]
 
 
-def drawn(picture: pictures.Picture | None) -> Figure:
-    assert picture is not None
-    figure = Figure(figsize=picture.size)
-    picture.draw(figure)
-    return figure
-
-
-def lines(axes: Axes, label: str) -> list[Any]:
-    return [line for line in axes.lines if line.get_label() == label]
-
-
-def blocks(axes: Axes, label: str) -> list[Any]:
-    return [patch for patch in axes.patches if patch.get_label() == label]
-
-
-def column(table: pictures.Table, heading: str) -> list[str]:
-    return [row[table.headings.index(heading)] for row in table.rows]
-
-
 def test_the_response_is_that_of_the_theory_and_runs_to_its_asymptotes(antisymmetric: SweepReport) -> None:
     (site,) = antisymmetric.sites
     left, right = drawn(pictures.response_picture(site)).axes
@@ -91,8 +66,8 @@ def test_the_response_is_that_of_the_theory_and_runs_to_its_asymptotes(antisymme
     for epsilon in EPSILONS[1:]:
         (curve,) = lines(right, f"epsilon {wording.epsilon(epsilon)}")
         t, slope = curve.get_data()
-        assert np.array_equal(slope, lnaudit.theory.sensitivity(t, epsilon))
-    assert (right.get_xscale(), right.get_yscale()) == ("log", "log")
+        expected = lnaudit.theory.sensitivity(np.power(10, t), epsilon)
+        assert np.power(10, slope) == pytest.approx(expected, rel=1e-9)
     assert not lines(right, "epsilon 0")
 
 
@@ -104,158 +79,34 @@ def test_what_the_kernels_give_is_marked_on_the_response(antisymmetric: SweepRep
             marks = lines(left, f"{kernel['format']} {kernel['kernel']}")[number]
             assert marks.get_xdata().tolist() == curve.t
             assert np.array_equal(marks.get_ydata(), kernel["response"], equal_nan=True)
-    assert lines(right, "measured")[0].get_ydata().tolist() == site.response[1].sensitivity_measured
+    assert lines(right, "measured")[0].get_ydata() == pytest.approx(np.log10(site.response[1].sensitivity_measured))
 
 
 def test_other_families_have_no_response(near_constant: SweepReport) -> None:
     assert pictures.response_picture(near_constant.sites[0]) is None
 
 
-def test_the_histogram_holds_every_row_in_its_octave() -> None:
-    (site,) = lnaudit.audit(X).sites
-    histogram, _ = drawn(pictures.window_picture(site)).axes
-    (steps,) = [patch for patch in histogram.patches if isinstance(patch, StepPatch)]
-    variances = X.astype(np.float64).var(axis=1)
-    counts, edges = steps.get_data().values, steps.get_data().edges
-    assert counts.tolist() == np.histogram(variances, edges)[0].tolist()
-    assert counts.sum() == len(X)
-    assert {math.frexp(edge)[0] for edge in edges} == {0.5}
-
-
-def test_the_lanes_hold_what_the_report_says() -> None:
-    (site,) = lnaudit.audit(X, epsilon=1e-5, formats=["float16", "float32"], kernels=["native"]).sites
-    _, lanes = drawn(pictures.window_picture(site)).axes
-    assert lines(lanes, "epsilon")[0].get_xdata() == [1e-5, 1e-5]
-    half, _ = site.results
-    # float16 ends inside the plot, float32 on neither side
-    (subnormal,) = blocks(lanes, "subnormal")
-    assert [subnormal.get_x(), subnormal.get_x() + subnormal.get_width()] == pytest.approx([2**-24, 2**-14])
-    ranges = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in blocks(lanes, "range")]
-    assert ranges == [pytest.approx((2**-14, 65504.0)), pytest.approx(lanes.get_xlim())]
-    noise = blocks(lanes, "noise")[0]
-    ends = [noise.get_x(), noise.get_x() + noise.get_width()]
-    assert ends == pytest.approx([half.noise["p50"], half.noise["max"]])
-
-
-def test_the_safe_window_and_the_epsilon_to_use_are_those_of_the_recommendation() -> None:
-    rows = np.random.default_rng(0).normal(size=(64, 32))
-    (site,) = lnaudit.audit(rows, epsilon=1e-12, formats=["float16", "bfloat16"]).sites
-    advices = [result.recommendation for result in site.results]
-    _, lanes = drawn(pictures.window_picture(site)).axes
-    assert [line.get_xdata()[0] for line in lines(lanes, "use")] == [advice.epsilon for advice in advices]
-    found = blocks(lanes, "safe")
-    assert [math.floor(safe.get_y()) for safe in found] == [0, 1, 2, 3]
-    assert [safe.get_x() + safe.get_width() for safe in found] == pytest.approx([advice.upper for advice in advices])
-    assert found[0].get_x() == advices[0].lower
-    assert advices[0].lower > 1e-8
-    for advice, safe in zip(advices[1:], found[1:], strict=True):
-        assert advice.lower == 1e-14  # the end of the grid: the window is open and runs to where the numbers begin
-        assert lanes.get_xticks()[0] < safe.get_x() < 1e-14
-
-
-def test_an_epsilon_that_is_lost_is_crossed_out_left_of_the_axis() -> None:
-    (site,) = lnaudit.audit(X, epsilon=1e-12, formats=["float16"]).sites
-    native, fused = site.results
-    assert (native.epsilon_class, fused.epsilon_class) == ("zero", "normal")
-    _, lanes = drawn(pictures.window_picture(site)).axes
-    (cross,) = lines(lanes, "held as 0")
-    assert cross.get_ydata()[0] < 1
-    ticks = dict(zip((text.get_text() for text in lanes.get_xticklabels()), lanes.get_xticks(), strict=True))
-    assert cross.get_xdata()[0] == ticks["0"] == min(ticks.values())
-
-
-def test_epsilon_0_stands_at_the_place_of_0() -> None:
-    (site,) = lnaudit.audit(X, epsilon=0, formats=["float32"]).sites
-    _, lanes = drawn(pictures.window_picture(site)).axes
-    assert lines(lanes, "epsilon")[0].get_xdata()[0] == lanes.get_xticks()[0]
-    assert lanes.get_xticklabels()[0].get_text() == "0"
-
-
-def test_rows_without_a_place_on_the_axis_are_counted_beside_it() -> None:
-    (site,) = lnaudit.audit(np.vstack([X, np.ones((3, 32))])).sites
-    picture = pictures.window_picture(site)
-    texts = [text.get_text() for text in drawn(picture).axes[0].texts]
-    assert "3 rows with q = 0" in texts
-    assert picture is not None
-    assert ("rows off the axis", "", "0", "0", "3") in picture.table.rows
-
-
-def test_no_window_without_a_variance() -> None:
-    assert pictures.window_picture(lnaudit.audit(np.ones((3, 8))).sites[0]) is None
-    assert pictures.window_picture(lnaudit.audit(np.full((3, 8), np.nan)).sites[0]) is None
-
-
-def test_the_table_of_a_window_has_a_row_for_everything_drawn() -> None:
-    (site,) = lnaudit.audit(X).sites
-    picture = pictures.window_picture(site)
-    assert picture is not None
-    what = column(picture.table, "what")
-    (steps,) = [patch for patch in drawn(picture).axes[0].patches if isinstance(patch, StepPatch)]
-    rows = [int(row[-1]) for row in picture.table.rows if row[0] == "rows"]
-    assert rows == [count for count in steps.get_data().values if count]
-    for mark in ("verdict", "can be held", "noise, median to worst row", "safe epsilons", "epsilon as held"):
-        assert what.count(mark) == len(site.results)
-
-
-@pytest.mark.parametrize("count", [12, 130])
-def test_depth_has_a_cell_for_each_verdict(count: int) -> None:
-    sites = [samples.several().sites[i % 4] for i in range(count)]
-    picture = pictures.depth_picture(samples.report(sites))
-    (axes, *_) = drawn(picture).axes
-    for verdict in ("fail", "warn", "pass"):
-        (shape,) = blocks(axes, verdict)
-        corners = shape.get_path().vertices.reshape(-1, 5, 2)[:, 0]
-        cells = {(math.floor(x), math.floor(y)) for x, y in corners}
-        keys = [("float16", "native"), ("float16", "fused"), ("bfloat16", "native"), ("bfloat16", "fused")]
-        keys += [("float32", "native"), ("float64", "native")]
-        expected = {
-            (keys.index((result.format, result.kernel)), y)
-            for y, site in enumerate(sites)
-            for result in site.results
-            if result.verdict == verdict
-        }
-        assert cells == expected
-    words = [text.get_text() for text in axes.texts]
-    table = [cell for row in picture.table.rows for cell in row[1:]]
-    for word in ("FAIL", "warn"):
-        assert words.count(word) == sum(cell.startswith(word) for cell in table) > 0
-    assert [row[0] for row in picture.table.rows][:2] == [sites[0].name, sites[1].name]
-
-
-def test_cells_of_few_sites_hold_error_and_headroom() -> None:
-    site = samples.site(
-        results=[
-            samples.result("float16", errors=(1e-4, 0.031), headroom=0.12, verdict="fail"),
-            samples.result("float32", errors=(None, None), headroom=-math.inf, nonfinite_rows=3),
-        ]
-    )
-    picture = pictures.depth_picture(samples.report([site]))
-    texts = [text.get_text() for text in drawn(picture).axes[0].texts]
-    assert "0.031  12 %" in texts
-    assert "NaN/Inf  over" in texts
-    assert picture.table.rows == ((site.name, "FAIL  0.031  12 %", "pass  NaN/Inf  over"),)
-
-
 def test_the_curves_are_those_of_the_points(near_constant: SweepReport) -> None:
     (site,) = near_constant.sites
-    picture = pictures.curves_picture(site, {"float16": 0.02, "float32": 0.01})
+    picture = pictures.curves_picture(site)
     worst, median, failing, ratio = drawn(picture).axes
     finite = site.input["finite_rows"]
     for result in site.results:
         points = result.points[1:]
         name = f"{result.format} {result.kernel}"
         (curve,) = lines(median, name)
-        assert curve.get_xdata().tolist() == [point.epsilon for point in points]
-        assert curve.get_ydata().tolist() == [point.error["p50"] for point in points]
+        assert curve.get_xdata().tolist() == [decade(point.epsilon) for point in points]
+        assert curve.get_ydata().tolist() == [decade(point.error["p50"]) for point in points]
         (curve,) = lines(worst, name)
         for point, height in zip(points, curve.get_ydata(), strict=True):
-            assert height == point.error["max"]
+            assert height == decade(point.error["max"])
         (curve,) = lines(failing, name)
         shares = [point.failing_rows / finite for point in points]
-        assert [h for h, share in zip(curve.get_ydata(), shares, strict=True) if share] == [s for s in shares if s]
+        heights = [height for height, share in zip(curve.get_ydata(), shares, strict=True) if share]
+        assert heights == [decade(share) for share in shares if share]
     (curve,) = lines(ratio, "exact, the median row")
-    assert curve.get_ydata().tolist() == [point.collapse_ratio for point in site.results[0].points[1:]]
-    assert {line.get_ydata()[0] for line in lines(worst, "limit")} == {0.02, 0.01}
+    assert curve.get_ydata().tolist() == [decade(point.collapse_ratio) for point in site.results[0].points[1:]]
+    assert [line.get_ydata()[0] for line in lines(worst, "limit")] == [decade(0.02)]
     assert worst.get_xticklabels()[0].get_text() == ""
     assert ratio.get_xticklabels()[0].get_text() == "0"
     assert len(picture.table.rows) == len(site.results) * len(EPSILONS)
@@ -278,7 +129,7 @@ def test_the_site_own_epsilon_is_marked_for_dumps_only(near_constant: SweepRepor
     assert not lines(drawn(pictures.curves_picture(site)).axes[0], "own epsilon")
     dump = replace(site, source="dump.npy", epsilon=1e-6)
     (line,) = lines(drawn(pictures.curves_picture(dump)).axes[0], "own epsilon")
-    assert line.get_xdata()[0] == 1e-6
+    assert line.get_xdata()[0] == -6
 
 
 def test_formats_and_kernels_differ_without_colour(near_constant: SweepReport) -> None:
@@ -306,29 +157,6 @@ def test_the_map_has_a_cell_for_each_pair(verdict_map: VerdictMap) -> None:
     assert labels == list(map(wording.epsilon, places))
     assert len(picture.table.rows) == len(verdict_map.values[0]) * len(verdict_map.values[1])
     assert column(picture.table, "offset")[:2] == list(map(wording.epsilon, verdict_map.values[0][:2]))
-
-
-def test_log_scales_have_a_place_for_everything() -> None:
-    scale = LogScale.over([0.0, 3e-7, 4.0, math.nan, None])
-    assert (scale.low, scale.high) == (-7, 1)
-    positions = [scale.at(value) for value in (0.0, 3e-7, 4.0, math.inf)]
-    assert positions == sorted(positions)
-    assert positions[1:3] == [3e-7, 4.0]
-    assert scale.limits[0] < positions[0] < 1e-7
-    assert 10 < positions[3] < scale.limits[1]
-    assert scale.ticks(20)[1] == ["0", "1e-7", "1e-6", "1e-5", "1e-4", "1e-3", "1e-2", "0.1", "1", "10", "NaN/Inf"]
-    assert len(scale.ticks(4)[1]) <= 4 + 2
-
-
-@pytest.mark.parametrize(
-    "values", [[], [0.0], [math.inf], [1.0], [5e-324], [1.7e308], [5e-324, 1.7e308, 0.0, math.inf]]
-)
-def test_log_scales_of_anything_have_ends(values: list[float]) -> None:
-    scale = LogScale.over(values)
-    low, high = scale.limits
-    assert 0 < low < high < math.inf
-    assert all(low <= scale.at(value) <= high for value in values)
-    assert all(low <= tick <= high for tick in scale.ticks(5)[0])
 
 
 def test_which_picture_a_document_is(antisymmetric: SweepReport, near_constant: SweepReport) -> None:
@@ -366,3 +194,97 @@ def test_descriptions_tell_the_numbers() -> None:
     )
     for result in site.results:
         assert f"{result.format} {result.kernel}" in picture.description
+
+
+def test_the_accepted_errors_are_those_of_the_site(near_constant: SweepReport) -> None:
+    (site,) = near_constant.sites
+    own = replace(site, limits={"float16": 0.05, "float32": 0.001})
+    picture = pictures.curves_picture(own, {"float16": 0.02, "float32": 0.02})
+    worst, *_ = drawn(picture).axes
+    assert [line.get_ydata()[0] for line in lines(worst, "limit")] == [decade(0.05), decade(0.001)]
+    (legend,) = drawn(picture).legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts[-2:] == ["accepted error 5e-2 of float16", "accepted error 1e-3 of float32"]
+
+
+def test_rows_that_are_all_constant_have_no_collapse_ratio_and_none_is_drawn() -> None:
+    family = parse_family("near-constant:offset=5,spread=0,rows=4,features=8")
+    (site,) = sweep([site_of(family, 1e-5)], settings("float32"), EPSILONS).sites
+    assert [point.collapse_ratio for point in site.results[0].points] == [None] * len(EPSILONS)
+    *_, ratio = drawn(pictures.curves_picture(site)).axes
+    assert np.isnan(lines(ratio, "exact, the median row")[0].get_ydata()).all()
+    assert "NaN/Inf" not in [text.get_text() for text in ratio.get_yticklabels()]
+    assert words(ratio) == ["no row that is not constant"]
+
+
+def test_no_two_of_many_curves_look_alike(near_constant: SweepReport) -> None:
+    (site,) = near_constant.sites
+    results = [
+        replace(site.results[0], format=fmt, kernel=f"native:reduction=lanes{i},variance=one_pass,statistics=float64")
+        for fmt in ("float16", "bfloat16", "float32", "float64")
+        for i in range(12)
+    ]
+    with measured(pictures.curves_picture(replace(site, results=results))) as (figure, renderer):
+        *panels, _ = figure.subfigs[1].axes
+        (legend,) = figure.subfigs[1].legends
+        handles = [line for line in legend.legend_handles if line.get_marker() != "None"]
+        assert len({(str(line._unscaled_dash_pattern), line.get_marker()) for line in handles}) == len(results)
+        names = [text.get_text() for text in legend.get_texts()]
+        assert len(set(names)) == len(names)
+        box = legend.get_window_extent(renderer)
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+        assert 0 <= box.y0 < box.y1 <= min(axes.get_tightbbox(renderer).y0 for axes in panels)
+
+
+def test_emulations_of_a_response_have_markers_of_their_own(antisymmetric: SweepReport) -> None:
+    (site,) = antisymmetric.sites
+    first = site.response[0]
+    many = [{**first.kernels[0], "kernel": f"kernel-{i}"} for i in range(20)]
+    left, _ = drawn(pictures.response_picture(replace(site, response=[replace(first, kernels=many)]))).axes
+    markers = {line.get_marker() for line in left.lines if "kernel-" in str(line.get_label())}
+    assert len(markers) == 20
+
+
+def test_legends_of_a_response_stay_in_the_figure(antisymmetric: SweepReport) -> None:
+    (site,) = antisymmetric.sites
+    long = [replace(site.response[1], epsilon=3.16228e-14 * (1 + i)) for i in range(9)]
+    picture = pictures.response_picture(replace(site, response=long))
+    assert picture is not None
+    with measured(picture) as (figure, renderer):
+        boxes = [legend.get_window_extent(renderer) for legend in figure.subfigs[1].legends]
+        assert max(box.x1 for box in boxes) <= figure.bbox.width
+        assert min(box.y0 for box in boxes) >= 0
+
+
+def test_both_asymptotes_have_their_sign(antisymmetric: SweepReport) -> None:
+    picture = pictures.response_picture(antisymmetric.sites[0])
+    assert picture is not None
+    said = words(drawn(picture).axes[0])
+    assert said == ["sqrt(3/2) = 1.22474", "-sqrt(3/2) = -1.22474"]
+    assert f"{math.sqrt(3 / 2):.5f}" == "1.22474"
+    assert "-sqrt(3/2) = -1.22474 and sqrt(3/2) = 1.22474" in picture.description
+
+
+def test_a_step_has_no_slope_to_draw_and_that_is_said() -> None:
+    found = sweep([site_of(parse_family("antisymmetric"), 1e-5)], settings("float32"), (0.0,))
+    _, right = drawn(pictures.response_picture(found.sites[0])).axes
+    assert words(right) == ["epsilon 0: a step, whose slope is 0 everywhere but at t = 0"]
+
+
+def test_cells_of_a_map_say_that_rows_are_lost_below_the_word(verdict_map: VerdictMap) -> None:
+    found = replace(
+        verdict_map,
+        values=[[1.0, 2.0], [3.0]],
+        verdicts=[["fail", "warn"]],
+        errors=[[4.1e-4, 4.2e-4]],
+        nonfinite_rows=[[2, 0]],
+        codes=[[["LN101"], []]],
+    )
+    picture = pictures.map_picture(found)
+    axes, *_ = drawn(picture).axes
+    places = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert set(places) == {"FAIL", "NaN/Inf", "warn", "4.2e-4"}
+    assert places["FAIL"] > places["NaN/Inf"]
+    assert not axes.yaxis_inverted()
+    assert column(picture.table, "error, worst row") == ["NaN/Inf", "4.2e-4"]
+    assert column(picture.table, "NaN/Inf rows") == ["2", "0"]

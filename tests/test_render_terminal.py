@@ -90,6 +90,25 @@ def test_hostile_names_are_inert() -> None:
     assert HOSTILE not in page
 
 
+def test_the_matrix_has_no_verdict_of_a_site_without_a_finite_row() -> None:
+    lost = site("lost", input={**site().input, "finite_rows": 0})
+    lost.results[0].verdict = lost.verdict = "fail"
+    both = report([lost, site("fine")])
+    matrix = render_table(both, Style(width=100)).partition("rows x d")[2].partition("\n\n")[0]
+    (line,) = (line for line in matrix.splitlines() if line.strip().startswith("lost"))
+    assert line.split() == ["lost", "765", "x", "120", *["-"] * 6]
+    assert matrix.splitlines()[-1].split()[-6:] == ["0/0"] * 6
+    narrow = render_table(both, Style(width=60))
+    assert "  -     lost\n        765 x 120: not judged, for no row is finite\n" in narrow
+    assert "sites that FAIL / warn: none" in narrow
+
+
+def test_the_legend_says_the_accepted_errors_of_single_sites() -> None:
+    sites = [site("one\x1b", limits={"float16": 0.5}), site("two", limits={"float16": 0.02})]
+    page = " ".join(render_table(report(sites), Style()).split())
+    assert "Limit: 0.02; 0.5 at one\\x1b, or twice what the cast alone costs." in page
+
+
 def test_columns_leave_the_table_in_order() -> None:
     def header(width: int) -> str:
         page = render_table(SAMPLES["healthy"](), Style(width=width))

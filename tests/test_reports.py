@@ -1,13 +1,12 @@
-"""Files of --report and curves of --plot: what decides their kind, what is refused and when, that they are whole."""
+"""Files of --report: what decides their kind, what is refused and when, that they are whole."""
 
 from __future__ import annotations
 
 import json
-import math
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 
 import pytest
 import typer
@@ -17,8 +16,7 @@ from lnaudit.cli.reports import check_plot, check_reports, deliver, write_report
 from lnaudit.errors import LnauditError
 from lnaudit.pictures import picture_for, to_png, to_svg
 from lnaudit.render.html import render_html
-from lnaudit.render.plot import MARKS, plot_lines
-from lnaudit.render.style import Style
+from lnaudit.render.plot import plot_lines
 
 from . import page_samples, report_samples
 from .program import run
@@ -26,11 +24,6 @@ from .program import run
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 pytest.importorskip("uniplot")
-
-
-def of_one_family():
-    report = page_samples.real_sweep()
-    return replace(report, sites=report.sites[:1], maps=[])
 
 
 def test_the_suffix_decides_what_is_written(tmp_path):
@@ -54,11 +47,43 @@ def test_another_suffix_is_refused_by_the_three_there_are(tmp_path, name):
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_the_audit(tmp_path):
-    with pytest.raises(LnauditError, match="no such folder"):
-        check_reports([tmp_path / "nowhere" / "report.html"])
+    for folder in ("nowhere", "gone"):
+        (tmp_path / "gone.html").unlink(missing_ok=True)
+        (tmp_path / "gone.html").symlink_to(tmp_path / "gone" / "a.html")
+        path = tmp_path / "nowhere" / "report.html" if folder == "nowhere" else tmp_path / "gone.html"
+        with pytest.raises(LnauditError, match="no such file or directory"):
+            check_reports([path])
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(LnauditError, match="is a folder"):
         check_reports([tmp_path / "folder.html"])
+    os.mkfifo(tmp_path / "pipe.html")
+    with pytest.raises(LnauditError, match="is no regular file"):
+        check_reports([tmp_path / "pipe.html"])
+    with pytest.raises(LnauditError, match=r"cannot be written \(file name too long\)"):
+        check_reports([tmp_path / f"{'n' * 300}.html"])
+
+
+@pytest.mark.parametrize("content", [b"\x93NUMPY\x01\x00", b'{"schema_version": 1, "kind": "scan"}'])
+def test_what_holds_data_is_no_report_whatever_it_is_called(tmp_path, content):
+    path = tmp_path / "a.svg"
+    path.write_bytes(content)
+    with pytest.raises(LnauditError, match="is no report and would be lost"):
+        check_reports([path])
+    for older in (b"", b"<!DOCTYPE html>", b"\x89PNG"):
+        path.write_bytes(older)
+        check_reports([path])
+
+
+def test_what_a_link_leads_to_is_written(tmp_path):
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "a.html", tmp_path / "there" / "b.html"
+    link.symlink_to(target)
+    for _ in range(2):  # it leads nowhere at first
+        check_reports([link])
+        write_reports(report_samples.healthy(), [link])
+        assert link.is_symlink()
+        assert target.read_text().startswith("<!DOCTYPE html>")
+        target.write_text("before")
 
 
 def test_nothing_asked_for_is_nothing_refused_or_written(tmp_path):
@@ -73,6 +98,16 @@ def test_a_missing_extra_is_refused_before_the_audit(monkeypatch, tmp_path, libr
     monkeypatch.setitem(sys.modules, library, None)
     for name in names:
         with pytest.raises(LnauditError, match=rf"{name}: needs the extra report; pip install 'lnaudit\[report\]'$"):
+            check_reports([tmp_path / name])
+
+
+def test_a_library_that_does_not_start_is_refused_before_the_audit(monkeypatch, tmp_path):
+    def fails():
+        raise LnauditError("matplotlib does not start", "mend it")
+
+    monkeypatch.setattr("lnaudit.pictures.library.load_figure", fails)
+    for name in ("a.html", "a.svg", "a.png"):
+        with pytest.raises(LnauditError, match=rf"--report .*{name}: matplotlib does not start; mend it"):
             check_reports([tmp_path / name])
 
 
@@ -124,69 +159,7 @@ def test_curves_are_refused_beside_formats_for_machines_and_without_the_extra(mo
     with pytest.raises(LnauditError, match="--plot: needs the extra report"):
         check_plot("table")
     with pytest.raises(LnauditError, match="extra report"):
-        plot_lines(of_one_family())
-
-
-@pytest.mark.parametrize("style", [Style(ascii=True), Style(curves=False), Style(ascii=True, width=60)])
-def test_plain_curves_are_ascii(style):
-    lines = plot_lines(of_one_family(), style).splitlines()
-    assert "".join(lines).isascii()
-    name = of_one_family().sites[0].name
-    assert max(len(line) for line in lines if name not in line) <= style.columns
-
-
-def test_curves_without_colour_have_marks_that_tell_them_apart():
-    text = plot_lines(of_one_family(), Style())
-    assert f"{MARKS[0] * 2} float16" in text
-    assert f"{MARKS[1] * 2} float64" in text
-    assert "\x1b" not in text
-    assert "\x1b" in plot_lines(of_one_family(), Style(color=True))
-
-
-def test_curves_stand_where_their_errors_are():
-    """The top of the axis is the largest error, and a curve a hundred times lower lies below another."""
-    site = of_one_family().sites[0]
-    text = plot_lines(of_one_family(), Style(ascii=True))
-    inside = [line[1:] for line in text.splitlines() if line.startswith("|")]
-    rows = {mark: [i for i, line in enumerate(inside) if mark in line] for mark in MARKS[:2]}
-    worst = [max(point.error["max"] for point in result.points if point.epsilon > 0) for result in site.results]
-    assert worst[0] > 100 * worst[1]
-    assert min(rows["+"]) == 0
-    assert max(rows["+"]) < min(rows["x"])
-    assert max(rows["x"]) == len(inside) - 1
-
-
-def test_what_has_no_logarithm_is_named_instead_of_drawn():
-    report = of_one_family()
-    site = report.sites[0]
-    lost = [replace(point, nonfinite_rows=8, error={"p50": None, "max": None}) for point in site.results[0].points]
-    exact = [replace(point, error={"p50": 0.0, "max": 0.0}) for point in site.results[1].points]
-    results = [replace(r, points=points) for r, points in zip(site.results, (lost, exact), strict=True)]
-    text = plot_lines(replace(report, sites=[replace(site, results=results)]))
-    assert "not drawn: float16, float64" in text
-    infinite = [replace(point, error={"p50": math.inf, "max": math.inf}) for point in site.results[0].points]
-    text = plot_lines(
-        replace(report, sites=[replace(site, results=[replace(site.results[0], points=infinite), site.results[1]])])
-    )
-    assert "not drawn: float16" in text
-
-
-def test_one_point_can_be_drawn():
-    report = of_one_family()
-    results = [replace(r, points=r.points[2:3]) for r in report.sites[0].results]
-    assert "float64" in plot_lines(replace(report, sites=[replace(report.sites[0], results=results)]))
-
-
-def test_a_hostile_name_above_a_plot_is_escaped():
-    report = of_one_family()
-    text = plot_lines(replace(report, sites=[replace(report.sites[0], name="a\x1b[31m\n\u202eb")]))
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-
-
-def test_a_scan_has_no_curves():
-    with pytest.raises(LnauditError, match="lnaudit sweep --plot"):
-        plot_lines(report_samples.healthy())
+        plot_lines(page_samples.real_sweep())
 
 
 def test_every_suffix_is_made_with_something_of_the_extra():
@@ -216,6 +189,24 @@ def test_a_sweep_draws_below_its_table(tmp_path):
     assert "1e-12" in table
     assert "++ float16" in plot
     assert (tmp_path / "a.svg").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["scan", "check", "sweep"])
+def test_reports_are_written_even_if_stdout_is_full(command, tmp_path):
+    path = tmp_path / "a.html"
+    words = [sys.executable, "-m", "lnaudit", command, str(page_samples.EXAMPLES), "--isolated", "--report", str(path)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "stdout" in done.stderr
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_writing_is_told_where_that_is_wanted(tmp_path):
+    words = ("scan", page_samples.EXAMPLES, "--report", "a.html")
+    assert "writing" not in run(*words, cwd=tmp_path).stderr
+    assert "lnaudit: writing a.html\n" in run(*words, "--verbose", cwd=tmp_path).stderr
 
 
 def test_results_are_shown_even_if_a_report_cannot_be_written(tmp_path):

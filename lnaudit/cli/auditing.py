@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -20,7 +20,7 @@ from .options import choice, number
 from .policies import policy_of, with_options
 from .reports import check_reports
 from .request import SiteWords, flushed, named_formats, named_kernels, workforce
-from .targets import check_targets
+from .targets import Inputs, check_targets
 
 if TYPE_CHECKING:
     from ..pipeline import Settings
@@ -102,14 +102,18 @@ def audits(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]
     return decorate
 
 
-def check_words(words: Words, write_baseline: Path | None = None) -> None:
+def check_words(
+    words: Words, paths: Sequence[str] = (), baseline: Path | None = None, write_baseline: Path | None = None
+) -> None:
     """Refuse words that no run can honour, before anything else is looked at."""
     choice(words.output_format, a.OUTPUT_FORMATS, "--output-format")
     choice(words.color, a.COLORS, "--color")
     if words.quiet and words.verbose:
         raise LnauditError("cannot stand beside --verbose", "leave one of them out", "--quiet")
     check_reports(words.report)
-    check_targets(words.save_stats, write_baseline, words.report)
+    named = (("--weight", words.weight), ("--bias", words.bias), ("--config", words.config))
+    inputs = Inputs(paths=paths, baseline=baseline, others=named)
+    check_targets(words.save_stats, write_baseline, words.report, inputs)
 
 
 def site_words(words: Words) -> SiteWords:

@@ -12,7 +12,7 @@ from ..errors import LnauditError
 from ..wording import printable
 from . import output
 from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
-from .reports import deliver
+from .reports import delivered
 from .request import runtime_notes
 from .shown import shown
 
@@ -60,7 +60,7 @@ def check(
     Fails on errors unless the policy says otherwise.
     """
     try:
-        check_words(words, write_baseline)
+        check_words(words, paths, baseline, write_baseline)
         policy = policy_from(words)
         settings = scan_settings(words, policy, gates=True)
         if words.show_settings:
@@ -75,13 +75,13 @@ def check(
     except LnauditError as error:
         output.refuse(error, "check", words)
     report.notes[:0] = runtime_notes(words.runtime)
-    output.write(report, words.output_format, words)
-    if write_baseline is not None and not _whole(report):
-        typer.echo(f"lnaudit: {printable(write_baseline.as_posix())}: {NOT_WRITTEN}", err=True)
-    hint = words.output_format == "table" and not words.quiet
-    if hint and not _named(words, policy) and _judged_by_default(report):
-        output.write_out(f"{NAME_THEM}\n")
-    deliver(report, words.report)
+    with delivered(report, words):
+        output.write(report, words.output_format, words)
+        if write_baseline is not None and not _whole(report):
+            typer.echo(f"lnaudit: {printable(write_baseline.as_posix())}: {NOT_WRITTEN}", err=True)
+        hint = words.output_format == "table" and not words.quiet
+        if hint and not _named(words, policy) and _judged_by_default(report):
+            output.write_out(f"{NAME_THEM}\n")
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))
 
 

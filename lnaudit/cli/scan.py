@@ -9,7 +9,7 @@ import typer
 from ..errors import LnauditError
 from . import output
 from .auditing import Words, audit, audits, check_words, find, policy_from, scan_settings
-from .reports import deliver
+from .reports import delivered
 from .request import runtime_notes
 from .shown import shown
 
@@ -21,7 +21,7 @@ def scan(
 ) -> None:
     """Audit dumps of what enters norm layers: .npy files, globs, directories with or without manifest.json."""
     try:
-        check_words(words)
+        check_words(words, paths)
         policy = policy_from(words)
         settings = scan_settings(words, policy, gates=False)
         if words.show_settings:
@@ -32,6 +32,6 @@ def scan(
     except LnauditError as error:
         output.refuse(error, "scan", words)
     report.notes[:0] = runtime_notes(words.runtime)
-    output.write(report, words.output_format, words)
-    deliver(report, words.report)
+    with delivered(report, words):
+        output.write(report, words.output_format, words)
     raise typer.Exit(output.exit_code(report, settings.config["fail_on"]))

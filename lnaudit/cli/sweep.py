@@ -13,7 +13,7 @@ from . import completion, output
 from .auditing import Words, audits, check_words, find, opened, policy_from, progress, settings_from, site_words
 from .exit_codes import CLEAN, NOT_AUDITED
 from .options import epsilons
-from .reports import check_plot, deliver
+from .reports import check_plot, delivered
 from .request import listed, runtime_notes
 from .shown import shown
 
@@ -70,7 +70,7 @@ def sweep(
     from ..render.plot import plot_lines
 
     try:
-        check_words(words)
+        check_words(words, paths or ())
         if plot:
             check_plot(words.output_format)
         swept, own = epsilons(",".join(eps) if eps else None, points)
@@ -95,10 +95,10 @@ def sweep(
     except LnauditError as error:
         output.refuse(error, "sweep", words)
     report.notes.extend((*runtime_notes(words.runtime), *notes))
-    output.write(report, words.output_format, words)
-    if plot:
-        output.write_out(f"\n{plot_lines(report, output.style_of(words))}")
-    deliver(report, words.report)
+    with delivered(report, words):
+        output.write(report, words.output_format, words)
+        if plot:
+            output.write_out(f"\n{plot_lines(report, output.style_of(words))}")
     raise typer.Exit(NOT_AUDITED if report.not_audited or not (report.sites or report.maps) else CLEAN)
 
 

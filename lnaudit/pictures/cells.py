@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 _WORD_WIDTH, _LETTER_WIDTH, _LETTER_HEIGHT = 0.42, 0.1, 0.1  # inches that they need
 _MOST_LETTERS = 1500  # more of them would make a picture large and slow
-_MARGIN = 0.12  # inches left and right of a legend
+_MARGIN, _WORDS = 0.12, 1.72  # inches left and right of a legend, and of its colours
+LEGEND_LINE, _CHARACTER = 0.19, 0.064  # inches of a line of it and, at most on average, of a character
+DAGGER = "\N{DAGGER}"
 ONE_LINE = 1.27  # inches of a cell that has word and figures beside each other; else they are in two lines
 _INSET = 0.014  # inches of air around a cell
 
@@ -26,6 +29,7 @@ class Grid:
     """Verdicts row by row, None where there is no cell; the width and height of a cell in inches.
 
     texts: what is in a cell after the word. words: without texts, the word where it has room, else the letter.
+    marked: column and row of cells that have a dagger beside the word.
     """
 
     verdicts: Sequence[Sequence[str | None]]
@@ -33,24 +37,26 @@ class Grid:
     tall: float
     texts: Sequence[Sequence[str]] | None = None
     words: bool = True
+    marked: Collection[tuple[int, int]] = ()
 
     @property
     def stroked(self) -> bool:
         """Whether there is no room, or are too many cells, for letters."""
-        marked = sum(verdict in ("fail", "warn") for row in self.verdicts for verdict in row)
-        return self.wide < _LETTER_WIDTH or self.tall < _LETTER_HEIGHT or marked > _MOST_LETTERS
+        letters = sum(verdict in ("fail", "warn") for row in self.verdicts for verdict in row)
+        return self.wide < _LETTER_WIDTH or self.tall < _LETTER_HEIGHT or letters > _MOST_LETTERS
 
     @property
     def explained(self) -> str:
         """Say how the verdicts can be told apart without colour."""
+        absent = "; -: not judged" if any(verdict is None for row in self.verdicts for verdict in row) else ""
         if self.texts:
-            return "then the error of the worst row (1 = normalized scale)"
+            return f"then the error of the worst row (1 = normalized scale){absent}"
         if self.stroked:
-            return "crossed: FAIL, one stroke: warn, empty: pass; no cell: not judged"
+            return f"crossed: FAIL, one stroke: warn, empty: pass{absent.replace('-', 'no cell')}"
         letters = "" if self.words and self.wide >= _WORD_WIDTH else "F FAIL, w warn, "
-        return f"{letters}empty: pass; no cell: not judged"
+        return f"{letters}empty: pass{absent}"
 
-    def places(self, verdict: str) -> Iterator[tuple[int, int]]:
+    def places(self, verdict: str | None) -> Iterator[tuple[int, int]]:
         """Give column and row of the cells with a verdict."""
         for y, row in enumerate(self.verdicts):
             yield from ((x, y) for x, found in enumerate(row) if found == verdict)
@@ -71,6 +77,8 @@ def draw_cells(axes: Axes, grid: Grid) -> None:
         else:
             for x, y in places:
                 _write(axes, grid, (x, y), verdict, grid.texts[y][x] if grid.texts else "")
+    for x, y in () if grid.stroked else grid.places(None):
+        axes.text(x + 0.5, y + 0.5, "-", ha="center", va="center_baseline", fontsize=SMALL)
 
 
 def _shape(axes: Axes, path: Path, **look: Any) -> None:
@@ -80,18 +88,19 @@ def _shape(axes: Axes, path: Path, **look: Any) -> None:
 
 
 def _write(axes: Axes, grid: Grid, place: tuple[int, int], verdict: str, text: str) -> None:
-    (x, y), paint = place, VERDICTS[verdict]
+    (x, y), paint, dagger = place, VERDICTS[verdict], DAGGER * (place in grid.marked)
     look: Look = {"va": "center_baseline", "color": paint.text, "fontsize": SMALL}
     if text and grid.wide >= ONE_LINE:
-        axes.text(x + 0.06 / grid.wide, y + 0.5, paint.word, fontweight="bold", **look)
+        axes.text(x + 0.06 / grid.wide, y + 0.5, paint.word + dagger, fontweight="bold", **look)
         axes.text(x + 1 - 0.06 / grid.wide, y + 0.5, text, ha="right", **look)
         return
     if text:
-        axes.text(x + 0.5, y + 0.28, paint.word, ha="center", fontweight="bold", **look)
-        axes.text(x + 0.5, y + 0.72, text, ha="center", **look)
+        above, below = (0.28, 0.72) if axes.yaxis_inverted() else (0.72, 0.28)
+        axes.text(x + 0.5, y + above, paint.word + dagger, ha="center", fontweight="bold", **look)
+        axes.text(x + 0.5, y + below, text, ha="center", **look)
         return
-    word = paint.word if grid.words and grid.wide >= _WORD_WIDTH else paint.letter
-    if paint.letter:
+    word = (paint.word if grid.words and grid.wide >= _WORD_WIDTH else paint.letter) * bool(paint.letter) + dagger
+    if word:
         look["fontsize"] = min(SMALL, 72 * 0.8 * grid.tall)
         axes.text(x + 0.5, y + 0.5, word, ha="center", fontweight="bold", **look)
 
@@ -113,15 +122,21 @@ def _lines(places: Sequence[tuple[int, int]], strokes: tuple[tuple[float, ...], 
     return Path(ends or [(0, 0)], [Path.MOVETO, Path.LINETO] * (len(ends) // 2) or [Path.MOVETO])
 
 
-def verdict_legend(figure: Canvas, size: tuple[float, float], foot: tuple[float, float], more: str) -> None:
-    """Explain the colours in a line, and what else is in a cell.
+def legend_lines(width: float, sentences: Sequence[str]) -> list[str]:
+    """Return the lines of a legend beside the colours, in a figure so many inches wide."""
+    room = int((width - 2 * _MARGIN - _WORDS) / _CHARACTER)
+    return [line for sentence in sentences for line in textwrap.wrap(sentence, room)]
 
-    size: of the figure; foot: where the line stands above its lower end, and how high it is; all in inches.
+
+def verdict_legend(figure: Canvas, size: tuple[float, float], bottom: float, lines: Sequence[str]) -> None:
+    """Explain the colours in a line, and beside them, from there downwards, what else is in a cell.
+
+    size: of the figure; bottom: where the last line stands above its lower end; in inches.
     """
     from matplotlib.patches import Rectangle
 
-    bottom, height = foot
-    width, y = size[0] - 2 * _MARGIN, height / 2
+    width, height = size[0] - 2 * _MARGIN, LEGEND_LINE * max(1, len(lines))
+    y = height - LEGEND_LINE / 2
     axes = axes_at(figure, size, (_MARGIN, bottom, width, height))
     bare(axes)
     axes.set_xlim(0, width)
@@ -132,4 +147,5 @@ def verdict_legend(figure: Canvas, size: tuple[float, float], foot: tuple[float,
         style: Look = {"fontsize": SMALL, "fontweight": "bold", "color": paint.text}
         axes.text(x + 0.23, y, paint.word, ha="center", va="center_baseline", **style)
         x += 0.56
-    axes.text(x + 0.04, y, more, va="center_baseline", fontsize=SMALL)
+    for number, line in enumerate(lines):
+        axes.text(_WORDS, y - number * LEGEND_LINE, line, va="center_baseline", fontsize=SMALL)

@@ -6,6 +6,7 @@ the collapse ratio, which is exact and the same for all of them. Epsilon 0 stand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +16,8 @@ from .. import wording
 from ..report import Point, SweptSite
 from .picture import Picture, Table
 from .scale import LogScale
-from .style import INK, SOLID, TEXT, VERDICTS, Line, Look, axes_at, emulation_label, lines_of
-from .text import site_title
+from .style import INK, SMALL, SOLID, TEXT, VERDICTS, Line, Look, axes_at, emulation_labels, legend_columns, lines_of
+from .text import shorten, site_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _WIDTH, _LEFT, _PANEL_WIDTH, _BETWEEN = 8.6, 0.72, 3.45, 0.82  # inches
 _PANEL, _GAP, _TOP, _AXIS, _LEGEND_LINE = 1.75, 0.42, 0.34, 0.5, 0.2
 _LEGEND_COLUMNS = 3
+_HANDLE = 0.88  # inches in the legend: a line with its air
 _OWN: Look = {"color": INK, "linewidth": 1.2, "linestyle": (0, (4, 2))}
 _LIMIT: Look = {"color": INK, "linewidth": 1.0, "linestyle": (0, (1, 1.5))}
 _Values = list[float | None]
@@ -33,8 +35,8 @@ _Panel = tuple[str, list[tuple[Line, _Values]]]
 
 
 def curves_picture(site: SweptSite, limits: Mapping[str, float] | None = None) -> Picture:
-    """Return the picture of a site; limits: the accepted error of a row for each format, if it is known."""
-    plot = _Plot.of(site, limits or {})
+    """Return the picture of a site; limits: the accepted error of a row for each format where the site has none."""
+    plot = _Plot.of(site, {**(limits or {}), **site.limits})
     return Picture(
         name="curves",
         title=f"{site_title(site)}: what each epsilon does",
@@ -66,7 +68,7 @@ class _Plot:
         ratio = Line("exact, the median row", INK, SOLID, ".")
         panels = [
             ("error of the worst row", curves(_worst)),
-            ("error of the median row", curves(lambda point: point.error["p50"])),
+            ("error of the median row", curves(_median)),
             ("share of failing rows", curves(lambda point: point.failing_rows / rows)),
             ("collapse ratio q/(q+epsilon)", [(ratio, [point.collapse_ratio for point in points])]),
         ]
@@ -76,8 +78,27 @@ class _Plot:
 
     @property
     def legend_lines(self) -> int:
-        entries = len(self.lines) + len(set(self.limits.values())) + (self.own is not None)
-        return -(-entries // _LEGEND_COLUMNS)
+        return -(-len(self.entries) // self.columns)
+
+    @property
+    def columns(self) -> int:
+        """Columns of the legend: as many as have room."""
+        return legend_columns((text for text, _ in self.entries), _LEGEND_COLUMNS, _WIDTH, _HANDLE)
+
+    @property
+    def entries(self) -> list[tuple[str, Look]]:
+        """What the legend explains: the words and the look of the line."""
+        found: list[tuple[str, Look]] = [
+            (line.label, {"color": line.color, "linestyle": line.dash, "marker": line.marker, "markeredgewidth": 0})
+            for line in self.lines
+        ]
+        if self.own is not None:
+            found.append((f"the site's own epsilon {wording.epsilon(self.own)}", _OWN))
+        for limit in dict.fromkeys(self.limits.values()):
+            formats = [fmt for fmt, value in self.limits.items() if value == limit]
+            of = "" if len(formats) == len(self.limits) else f" of {shorten(', '.join(formats))}"
+            found.append((f"accepted error {wording.epsilon(limit)}{of}", _LIMIT))
+        return found
 
     @property
     def foot(self) -> float:
@@ -89,8 +110,13 @@ class _Plot:
 
 
 def _worst(point: Point) -> float | None:
-    """Return the error of the worst row, None where a row is lost."""
-    return None if point.nonfinite_rows else point.error["max"]
+    """Return the error of the worst row, Inf where a row is lost."""
+    return math.inf if point.nonfinite_rows else point.error["max"]
+
+
+def _median(point: Point) -> float | None:
+    """Return the error of the median row, Inf where all rows are lost."""
+    return math.inf if point.error["p50"] is None and point.nonfinite_rows else point.error["p50"]
 
 
 def _draw(plot: _Plot, figure: Canvas) -> None:
@@ -110,15 +136,19 @@ def _draw(plot: _Plot, figure: Canvas) -> None:
 def _draw_panel(plot: _Plot, panel: _Panel, axes: Axes, scale: LogScale) -> None:
     title, curves = panel
     limits = list(dict.fromkeys(plot.limits.values())) if title.startswith("error") else []
-    up = LogScale.over([*limits, *(value for _, values in curves for value in values)])
+    known = [value for _, values in curves for value in values if value is not None]
+    up = LogScale.over([*limits, *known])
     for limit in limits:
-        axes.axhline(limit, **_LIMIT, label="limit")
+        axes.axhline(up.at(limit), **_LIMIT, label="limit")
+    if not known:
+        text = "no row that is not constant"
+        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=SMALL)
     up.on(axes, "y", 6)
     axes.set_title(title, fontsize=TEXT, loc="left", fontweight="bold")
     axes.grid(True, linewidth=0.4, alpha=0.25)
     where = [scale.at(epsilon) for epsilon in plot.epsilons]
     for number, (line, values) in enumerate(curves):
-        heights = [up.at(value) for value in values]
+        heights = [math.nan if value is None else up.at(value) for value in values]
         # 0 is no neighbour of the first number: no line between them
         start = sum(epsilon == 0 for epsilon in plot.epsilons)
         style: Look = {"color": line.color, "linewidth": 1.5, "linestyle": line.dash, "zorder": 3 - 0.01 * number}
@@ -133,25 +163,18 @@ def _draw_panel(plot: _Plot, panel: _Panel, axes: Axes, scale: LogScale) -> None
 def _legend(plot: _Plot, figure: Canvas) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], color=line.color, linestyle=line.dash, marker=line.marker, markeredgewidth=0, label=line.label)
-        for line in plot.lines
-    ]
-    if plot.own is not None:
-        handles.append(Line2D([], [], label=f"the site's own epsilon {wording.epsilon(plot.own)}", **_OWN))
-    for limit in dict.fromkeys(plot.limits.values()):
-        formats = [fmt for fmt, value in plot.limits.items() if value == limit]
-        of = "" if len(formats) == len(plot.limits) else f" of {', '.join(formats)}"
-        handles.append(Line2D([], [], **_LIMIT, label=f"accepted error {wording.epsilon(limit)}{of}"))
-    figure.legend(handles=handles, loc="lower left", ncols=_LEGEND_COLUMNS, bbox_to_anchor=(0.02, 0), handlelength=3.6)
+    handles = [Line2D([], [], label=text, **look) for text, look in plot.entries]
+    figure.legend(
+        handles=handles, loc="lower left", ncols=plot.columns, bbox_to_anchor=(0.02, 0), handlelength=5.5, numpoints=2
+    )
 
 
 def _description(site: SweptSite) -> str:
-    said = []
+    said, labels = [], emulation_labels((r.format, r.kernel) for r in site.results)
     for result in site.results:
         worst = {v: sum(point.verdict == v for point in result.points) for v in VERDICTS}
         counts = [f"{count} {VERDICTS[v].word}" for v, count in worst.items() if count]
-        said.append(f"{emulation_label(result.format, result.kernel)} {', '.join(counts)}")
+        said.append(f"{labels[result.format, result.kernel]} {', '.join(counts)}")
     points = site.results[0].points if site.results else []
     ends = [wording.epsilon(points[i].epsilon) for i in (0, -1)] if points else ["-", "-"]
     return (

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import io
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .picture import Picture, report_extra
+from .library import LOCK, load_figure
+from .picture import Picture
 from .style import RC, TITLE
 from .svg import clean
-from .text import shorten
+from .text import fitting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TITLE_HEIGHT = 0.36  # inches
-_LONGEST_TITLE_PER_INCH = 10  # characters
+_LONGEST_TITLE_PER_INCH = 10  # characters of usual width
 _PAPER = "#ffffff"  # of a PNG, which cannot ask what is around it; on it ink is black
-_LOCK = threading.Lock()  # matplotlib keeps its style in one place for all threads
 
 
 def to_svg(picture: Picture, *, inline: bool = False) -> str:
@@ -62,20 +61,20 @@ def to_png(picture: Picture, *, dpi: float = 150) -> bytes:
 @contextmanager
 def _drawn(picture: Picture, *, titled: bool) -> Iterator[Figure]:
     """Draw in our style, whatever that of the program around us, and leave that as it was."""
-    with report_extra():
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    with _LOCK, style.context(["default", RC]), warnings.catch_warnings():
+    make = load_figure()
+    from matplotlib import style
+
+    with LOCK, style.context(["default", RC]), warnings.catch_warnings():
         # the font of the PNG lacks it; in SVG the reader's own font is used
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         width, height = picture.size
         if not titled:
-            figure = Figure(figsize=(width, height))
+            figure = make(figsize=(width, height))
             picture.draw(figure)
         else:
-            figure = Figure(figsize=(width, height + _TITLE_HEIGHT))
+            figure = make(figsize=(width, height + _TITLE_HEIGHT))
             heading, body = figure.subfigures(2, 1, squeeze=False, height_ratios=[_TITLE_HEIGHT, height])[:, 0]
-            title = shorten(picture.title, int(_LONGEST_TITLE_PER_INCH * width))
+            title = fitting(picture.title, int(_LONGEST_TITLE_PER_INCH * width))
             heading.text(0.12 / width, 0.35, title, fontsize=TITLE, fontweight="bold", va="center")
             picture.draw(body)
         yield figure

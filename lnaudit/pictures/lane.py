@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import wording
-from ..report import Recommendation, Result
+from ..report import Recommendation, Result, SiteReport
 from .scale import LogScale
 from .style import BLUE, GREEN, INK, SMALL, TEXT, VERDICTS, VERMILION, Look, block
-from .text import shorten
+from .text import distinct, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,23 +19,32 @@ if TYPE_CHECKING:
 HIGH = 0.46  # inches of a lane
 _BAR = (0.1, 0.9)  # of a lane from its top: where a bar begins and where it ends
 _NOISE, _SAFE = (0.16, 0.46), (0.54, 0.84)
-_SEEN = 10**0.08  # factor between the ends of the narrowest band that is seen
+_SEEN = 0.08  # decades of the narrowest band that is seen
 _FORMAT, _KERNEL = 16, 20  # characters
 _NOISE_STYLE: Look = {"facecolor": "none", "edgecolor": VERMILION, "hatch": "/////", "linewidth": 0.9}
 
 
+def lanes_of(site: SiteReport) -> list[Lane]:
+    """Return the lanes of a site."""
+    kernels = distinct((result.kernel for result in site.results), _KERNEL)
+    return [Lane(result, site.epsilon, kernels[result.kernel]) for result in site.results]
+
+
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What is drawn of a result: the result and the model's epsilon."""
+    """What is drawn of a result: the result, the model's epsilon, and the kernel as it is named in the picture."""
 
     result: Result
     epsilon: float
+    kernel: str
 
     @property
     def facts(self) -> str:
         """The second line beside the verdict."""
         if self.result.epsilon_class == "zero" and self.epsilon > 0:
             return f"{wording.epsilon(self.epsilon)} is held as 0"
+        if self.result.verdict == "fail" and self.result.recommendation.reason == "keeps":
+            return _cause(self.result)
         return _safe_text(self.result.recommendation)
 
     @property
@@ -43,6 +52,17 @@ class Lane:
         """The first line beside the verdict."""
         text = self.result.recommendation.use
         return text if text in ("keep", "none") else f"use {text}"
+
+
+def _cause(result: Result) -> str:
+    """Say in few letters why a result fails that no epsilon mends."""
+    if result.cast.overflow_rows or result.cast.destroyed_rows:
+        return "lost in the cast"
+    if result.nonfinite_rows:
+        return f"{wording.counted(result.nonfinite_rows, 'row')} NaN/Inf"
+    if result.collapsed_rows:
+        return f"{wording.counted(result.collapsed_rows, 'row')} all zero"
+    return f"error {wording.short(result.error['max'])}"
 
 
 def _safe_text(advice: Recommendation) -> str:
@@ -75,8 +95,7 @@ def draw_lane(axes: Axes, lane: Lane, number: int, scale: LogScale) -> None:
         va="center",
         fontweight="bold",
     )
-    kernel = shorten(result.kernel, _KERNEL)
-    axes.text(-0.02, number + 0.72, kernel, transform=beside, ha="right", va="center", fontsize=SMALL)
+    axes.text(-0.02, number + 0.72, lane.kernel, transform=beside, ha="right", va="center", fontsize=SMALL)
     _verdict(axes, lane, number)
 
 
@@ -87,7 +106,7 @@ def _block(axes: Axes, ends: tuple[float, float], of: tuple[float, float], numbe
 def _range(axes: Axes, held: dict[str, float], number: int, scale: LogScale) -> None:
     """Draw what can hold variance + epsilon, its subnormal part lighter; caps where it ends inside the plot."""
     low, high = scale.least, scale.limits[1]
-    smallest, normal, largest = (min(max(held[key], low), high) for key in ("smallest", "normal", "max"))
+    smallest, normal, largest = (scale.within(held[key]) for key in ("smallest", "normal", "max"))
     if normal > smallest:
         _block(axes, (smallest, normal), _BAR, number, facecolor=INK, alpha=0.07, label="subnormal")
         if normal > low and smallest < high:
@@ -104,13 +123,13 @@ def _noise(axes: Axes, noise: dict[str, float | None], number: int, scale: LogSc
     if typical is None or worst is None or not worst > 0:
         return
     low, high = scale.least, scale.limits[1]
-    if worst <= low or typical >= high:
-        pointing, x = ("<", max(low, scale.share(0.012))) if worst <= low else (">", scale.share(0.988))
+    left, right = scale.within(typical), scale.within(worst)
+    if right <= low or left >= high:
+        pointing, x = ("<", max(low, scale.share(0.012))) if right <= low else (">", scale.share(0.988))
         axes.plot([x], [number + sum(_NOISE) / 2], marker=pointing, markersize=5, color=VERMILION, linestyle="none")
-    left, right = max(typical, low), min(worst, high)
     _block(
         axes,
-        (low, min(left, high)),
+        (low, left),
         _NOISE,
         number,
         facecolor=VERMILION,
@@ -120,17 +139,17 @@ def _noise(axes: Axes, noise: dict[str, float | None], number: int, scale: LogSc
     )
     if low < right and left < high:
         # a band of no width would not be seen
-        _block(axes, (max(low, min(left, right / _SEEN)), right), _NOISE, number, label="noise", **_NOISE_STYLE)
+        _block(axes, (max(low, min(left, right - _SEEN)), right), _NOISE, number, label="noise", **_NOISE_STYLE)
 
 
 def _safe(axes: Axes, lane: Lane, number: int, scale: LogScale) -> None:
     """Draw the window of safe epsilons, the one to use, and an epsilon that is held as 0."""
     advice, y = lane.result.recommendation, number + sum(_SAFE) / 2
-    low, high = scale.least, scale.limits[1]
     if advice.lower is not None and advice.upper is not None:
-        left = low if wording.opens_below(advice.lower) else max(advice.lower, low)
+        left = scale.least if wording.opens_below(advice.lower) else scale.within(advice.lower)
         # a window of one epsilon would not be seen
-        ends = (left, min(advice.upper, high)) if advice.lower < advice.upper else (left / _SEEN**2, left * _SEEN**2)
+        ends = (left, scale.within(advice.upper))
+        ends = ends if advice.lower < advice.upper else (left - 2 * _SEEN, left + 2 * _SEEN)
         _block(axes, ends, _SAFE, number, facecolor=GREEN, label="safe")
     if advice.epsilon is not None:
         fill = INK if advice.verified else "none"

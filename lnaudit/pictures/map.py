@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import wording
 from ..report import VerdictMap
-from .cells import Grid, draw_cells, verdict_legend
+from .cells import LEGEND_LINE, Grid, draw_cells, legend_lines, verdict_legend
 from .picture import Picture, Table
 from .style import INK, SMALL, VERDICTS, axes_at, emulation_label
 from .text import shorten
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .picture import Canvas
 
 _ROOM, _LARGEST, _SMALLEST = (6.4, 5.0), (1.0, 0.36), 0.05  # inches: all cells, one cell
-_LEFT, _RIGHT, _TOP, _FOOT = 0.95, 0.25, 0.15, 1.0
+_LEFT, _RIGHT, _TOP, _FOOT = 0.95, 0.25, 0.15, 0.68
 _FEW = 60  # cells; in more of them a letter is calmer than a word
 _TICK = (0.46, 0.17)  # inches that a label needs across and upwards
 _TEXT_WIDTH = 0.62  # inches of a cell with the word and the error
@@ -66,27 +66,47 @@ class _Plot:
         return max(_SMALLEST, min(_LARGEST[0], wide / x)), max(_SMALLEST, min(_LARGEST[1], tall / y))
 
     @property
+    def grid(self) -> Grid:
+        (wide, tall), (x, y), found, texts = self.cell, self.counts, self.found, None
+        if wide >= _TEXT_WIDTH and tall >= 0.34:
+            texts = [[_error(found, x, y) for x in range(len(row))] for y, row in enumerate(found.errors)]
+        return Grid(found.verdicts, wide, tall, texts, words=x * y <= _FEW)
+
+    @property
+    def width(self) -> float:
+        return max(5.6, _LEFT + self.cell[0] * self.counts[0] + _RIGHT)
+
+    @property
+    def legend(self) -> list[str]:
+        return legend_lines(self.width, [self.grid.explained])
+
+    @property
+    def foot(self) -> float:
+        """Inches of the names of the axis and the legend."""
+        return _FOOT + LEGEND_LINE * len(self.legend)
+
+    @property
     def size(self) -> tuple[float, float]:
-        (wide, tall), (x, y) = self.cell, self.counts
-        return max(5.6, _LEFT + wide * x + _RIGHT), _TOP + tall * y + _FOOT
+        return self.width, _TOP + self.cell[1] * self.counts[1] + self.foot
 
 
 def _draw(plot: _Plot, figure: Canvas) -> None:
     found, (wide, tall), (x, y) = plot.found, plot.cell, plot.counts
-    axes = axes_at(figure, plot.size, (_LEFT, _FOOT, wide * x, tall * y))
+    axes = axes_at(figure, plot.size, (_LEFT, plot.foot, wide * x, tall * y))
     axes.set_xlim(0, x)
     axes.set_ylim(0, y)
-    texts = None
-    if wide >= _TEXT_WIDTH and tall >= 0.34:
-        texts = [[wording.short(error) for error in row] for row in found.errors]
-    grid = Grid(found.verdicts, wide, tall, texts, words=x * y <= _FEW)
-    draw_cells(axes, grid)
+    draw_cells(axes, plot.grid)
     _borders(found, axes)
     _ticks(axes, "x", found.values[0], _TICK[0] / wide)
     _ticks(axes, "y", found.values[1], _TICK[1] / tall)
     axes.set_xlabel(shorten(found.parameters[0]))
     axes.set_ylabel(shorten(found.parameters[1]))
-    verdict_legend(figure, plot.size, (0.08, 0.3), grid.explained)
+    verdict_legend(figure, plot.size, 0.12, plot.legend)
+
+
+def _error(found: VerdictMap, x: int, y: int) -> str:
+    """Write the error of the worst row of a cell."""
+    return "NaN/Inf" if found.nonfinite_rows[y][x] else wording.short(found.errors[y][x])
 
 
 def _ticks(axes: Axes, axis: str, values: list[float], room: float) -> None:
@@ -116,12 +136,12 @@ def _table(found: VerdictMap) -> Table:
             wording.epsilon(found.values[0][x]),
             wording.epsilon(found.values[1][y]),
             VERDICTS[verdict].word,
-            wording.short(found.errors[y][x]),
+            _error(found, x, y),
+            wording.count(found.nonfinite_rows[y][x]),
             ", ".join(found.codes[y][x]) or "-",
         )
         for y, row in enumerate(found.verdicts)
         for x, verdict in enumerate(row)
     )
-    return Table(
-        headings=(wording.printable(across), wording.printable(up), "verdict", "error, worst row", "codes"), rows=rows
-    )
+    named = wording.printable(across), wording.printable(up)
+    return Table(headings=(*named, "verdict", "error, worst row", "NaN/Inf rows", "codes"), rows=rows)

@@ -15,7 +15,7 @@ from .. import theory, wording
 from ..report import ResponseCurve, SweptSite
 from .picture import Picture, Table
 from .scale import LogScale
-from .style import COLORS, DASHES, INK, MARKERS, SMALL, Dash, Look, axes_at, emulation_label
+from .style import COLORS, DASHES, INK, MARKERS, SMALL, STROKES, Dash, Look, axes_at, emulation_labels, legend_columns
 from .text import site_title
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _WIDTH, _LEFT, _PANEL_WIDTH, _BETWEEN = 8.6, 0.62, 3.55, 0.82  # inches
 _PANEL, _TOP, _AXIS, _LEGEND_LINE = 3.1, 0.34, 0.52, 0.2
 _PER_DECADE = 12  # points of a drawn curve
-_ASYMPTOTE_TEXT = "sqrt(3/2) = 1.22474"
+_UPPER, _LOWER = "sqrt(3/2) = 1.22474", "-sqrt(3/2) = -1.22474"
 
 
 def response_picture(site: SweptSite) -> Picture | None:
@@ -41,7 +41,7 @@ def response_picture(site: SweptSite) -> Picture | None:
         title=f"{site_title(site)}: response and sensitivity",
         description=(
             f"Left the response h(t) of the family (-t, 0, t) for epsilon {', '.join(epsilons)}, between the dashed "
-            f"asymptotes -{_ASYMPTOTE_TEXT} and +{_ASYMPTOTE_TEXT}; the smaller epsilon, the steeper it is at 0. Right "
+            f"asymptotes {_LOWER} and {_UPPER}; the smaller epsilon, the steeper it is at 0. Right "
             f"the sensitivity h'(t), at most 1/sqrt(epsilon)."
         ),
         table=_table(site.response),
@@ -61,7 +61,15 @@ class _Plot:
 
     @property
     def legend_lines(self) -> tuple[int, int]:
-        return -(-len(self.curves) // _COLUMNS[0]), -(-(len(self.kernels) + 1) // _COLUMNS[1])
+        epsilons, kernels = self.columns
+        return -(-len(self.curves) // epsilons), -(-(len(self.kernels) + 1) // kernels)
+
+    @property
+    def columns(self) -> tuple[int, int]:
+        """Columns of the legends: epsilons, kernels."""
+        epsilons = (f"epsilon {wording.epsilon(curve.epsilon)}" for curve in self.curves)
+        kernels = (_MEASURED, *emulation_labels(self.kernels, _KERNEL).values())
+        return legend_columns(epsilons, 6, _WIDTH, 0.64), legend_columns(kernels, 4, _WIDTH, 0.44)
 
     @property
     def foot(self) -> float:
@@ -72,7 +80,9 @@ class _Plot:
         return _WIDTH, _TOP + _PANEL + self.foot
 
 
-_COLUMNS = (6, 4)  # of the legends: epsilons, kernels
+_MEASURED = "slope, measured in float64"
+_KERNEL = 18  # characters of a kernel in the legend
+_MARKERS = (*MARKERS, *STROKES)
 
 
 def _grid(least: float, most: float) -> list[float]:
@@ -99,7 +109,8 @@ def _draw_response(plot: _Plot, axes: Axes) -> None:
     axes.set_xlim(-most * 1.5, most * 1.5)
     positions, labels = LogScale.over([least, most]).ticks(4)
     # the smallest would touch 0
-    marked = [(p, text) for p, text in zip(positions, labels, strict=True) if 3 * least < p <= most]
+    ticks = [(10.0**decade, text) for decade, text in zip(positions, labels, strict=True)]
+    marked = [(p, text) for p, text in ticks if 3 * least < p <= most]
     marked = marked or [(most, wording.epsilon(most))]
     axes.set_xticks(
         [*(-p for p, _ in reversed(marked)), 0.0, *(p for p, _ in marked)],
@@ -110,13 +121,14 @@ def _draw_response(plot: _Plot, axes: Axes) -> None:
     axes.set_title("response h(t) = t/sqrt(2t^2/3+epsilon)", fontsize=SMALL, loc="left", fontweight="bold")
     axes.set_xlabel("t (linear about 0, log elsewhere)")
     t = [*(-value for value in reversed(plot.t)), 0.0, *plot.t]
+    names = emulation_labels(plot.kernels)
     for number, curve in enumerate(plot.curves):
         color, dash = _look(number)
         style: Look = {"color": color, "linestyle": dash, "linewidth": 1.5}
         axes.plot(t, theory.response(t, curve.epsilon), label=f"epsilon {wording.epsilon(curve.epsilon)}", **style)
         for kernel in curve.kernels:
-            marker = MARKERS[plot.kernels.index((kernel["format"], kernel["kernel"])) % len(MARKERS)]
-            label = emulation_label(kernel["format"], kernel["kernel"])
+            key = kernel["format"], kernel["kernel"]
+            marker, label = _MARKERS[plot.kernels.index(key) % len(_MARKERS)], names[key]
             look: Look = {
                 "markersize": 4.5,
                 "markerfacecolor": "none",
@@ -124,18 +136,21 @@ def _draw_response(plot: _Plot, axes: Axes) -> None:
                 "markeredgewidth": 0.9,
             }
             axes.plot(curve.t, kernel["response"], linestyle="none", marker=marker, label=label, **look)
-    for height, sign, up in ((theory.ASYMPTOTE, "", "bottom"), (-theory.ASYMPTOTE, "-", "top")):
+    for height, text, up in ((theory.ASYMPTOTE, _UPPER, "bottom"), (-theory.ASYMPTOTE, _LOWER, "top")):
         axes.axhline(height, color=INK, linewidth=1, linestyle=(0, (6, 3)), label="asymptote")
         beside: Look = {"transform": axes.get_yaxis_transform(), "ha": "left", "va": up, "fontsize": SMALL}
-        axes.text(0.02, height + (0.03 if up == "bottom" else -0.03), f"{sign}{_ASYMPTOTE_TEXT}", **beside)
+        axes.text(0.02, height + (0.03 if up == "bottom" else -0.03), text, **beside)
 
 
 def _draw_sensitivity(plot: _Plot, axes: Axes) -> None:
     slopes = [[float(theory.sensitivity(t, curve.epsilon)) for t in plot.t] for curve in plot.curves]
     drawn = [slope for curve in slopes for slope in curve if slope > 0]
-    up = LogScale.over(drawn or [1.0])
+    up, across = LogScale.over(drawn or [1.0]), LogScale.over([plot.t[0], plot.t[-1]])
     up.on(axes, "y", 8)
-    LogScale.over([plot.t[0], plot.t[-1]]).on(axes, "x", 7)
+    across.on(axes, "x", 7)
+    if not drawn:
+        text = "epsilon 0: a step, whose slope is 0 everywhere but at t = 0"
+        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=SMALL)
     axes.set_title("sensitivity h'(t) = epsilon/(2t^2/3+epsilon)^(3/2)", fontsize=SMALL, loc="left", fontweight="bold")
     axes.set_xlabel("|t|")
     for number, (curve, slope) in enumerate(zip(plot.curves, slopes, strict=True)):
@@ -143,14 +158,15 @@ def _draw_sensitivity(plot: _Plot, axes: Axes) -> None:
             continue
         color, dash = _look(number)
         label = f"epsilon {wording.epsilon(curve.epsilon)}"
-        axes.plot(plot.t, slope, color=color, linestyle=dash, linewidth=1.5, label=label)
+        axes.plot(list(map(across.at, plot.t)), list(map(up.at, slope)), color=color, linestyle=dash, linewidth=1.5,
+                  label=label)  # fmt: skip
         measured = [
             (abs(t), value)
             for t, value in zip(curve.t, curve.sensitivity_measured, strict=True)
             if t != 0 and 0 < value < math.inf
         ]
         look: Look = {"linestyle": "none", "marker": "+", "markersize": 6, "color": color, "label": "measured"}
-        axes.plot([t for t, _ in measured], [value for _, value in measured], **look)
+        axes.plot([across.at(t) for t, _ in measured], [up.at(value) for _, value in measured], **look)
 
 
 def _legends(plot: _Plot, figure: Canvas) -> None:
@@ -161,14 +177,16 @@ def _legends(plot: _Plot, figure: Canvas) -> None:
         color, dash = _look(number)
         lines.append(Line2D([], [], color=color, linestyle=dash, label=f"epsilon {wording.epsilon(curve.epsilon)}"))
     points = [
-        Line2D([], [], linestyle="none", marker=MARKERS[i % len(MARKERS)], markerfacecolor="none", color=INK,
-               markersize=5, label=emulation_label(fmt, kernel, 24))
-        for i, (fmt, kernel) in enumerate(plot.kernels)
+        Line2D([], [], linestyle="none", marker=_MARKERS[i % len(_MARKERS)], markerfacecolor="none", color=INK,
+               markersize=5, label=label)
+        for i, label in enumerate(emulation_labels(plot.kernels, _KERNEL).values())
     ]  # fmt: skip
-    points.append(Line2D([], [], linestyle="none", marker="+", color=INK, label="slope, measured in float64"))
+    points.append(Line2D([], [], linestyle="none", marker="+", color=INK, label=_MEASURED))
     first = (_LEGEND_LINE * plot.legend_lines[1] + 0.08) / plot.size[1]
-    figure.legend(handles=lines, loc="lower left", ncols=_COLUMNS[0], bbox_to_anchor=(0.01, first), handlelength=3.2)
-    figure.legend(handles=points, loc="lower left", ncols=_COLUMNS[1], bbox_to_anchor=(0.01, 0))
+    figure.legend(
+        handles=lines, loc="lower left", ncols=plot.columns[0], bbox_to_anchor=(0.01, first), handlelength=3.2
+    )
+    figure.legend(handles=points, loc="lower left", ncols=plot.columns[1], bbox_to_anchor=(0.01, 0))
 
 
 def _table(curves: list[ResponseCurve]) -> Table:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .text import shorten
+from .text import distinct, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,8 @@ INK = "#0a0b0c"  # drawn in this colour, written as currentColor
 BLUE, VERMILION, GREEN, PURPLE, BROWN, GREY = "#0072b2", "#d55e00", "#009e73", "#b8649a", "#a87900", "#808080"
 
 TITLE, TEXT, SMALL, TINY = 11.0, 9.0, 8.0, 7.0  # sizes of type in points
+
+_LEGEND_CHARACTER = 0.066  # inches, at most on average
 
 Dash = tuple[float, tuple[float, ...]]
 Look = dict[str, Any]  # keywords of matplotlib
@@ -36,8 +38,9 @@ _COLORS = {
 }
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, BROWN, GREY)
 SOLID: Dash = (0, ())
-DASHES: tuple[Dash, ...] = (SOLID, (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES: tuple[Dash, ...] = (SOLID, (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 2, 1, 2, 1, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*", "d", "h")
+STROKES = ("x", "1", "2", "3", "4", "|", "_")  # markers without an inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +103,36 @@ class Line:
 
 
 def lines_of(emulations: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Line]:
-    """Give each format a colour and a marker, and each kernel its dashes."""
+    """Give each format a colour and a marker, and each kernel its dashes.
+
+    More kernels than there are dashes begin again with other markers, so that no two curves are alike.
+    """
     keys = list(dict.fromkeys(emulations))
     formats, kernels = (list(dict.fromkeys(names)) for names in zip(*keys, strict=True)) if keys else ([], [])
-    styles = {}
+    styles, labels = {}, emulation_labels(keys)
     for fmt, kernel in keys:
-        marker = MARKERS[formats.index(fmt) % len(MARKERS)]
-        dash = DASHES[kernels.index(kernel) % len(DASHES)]
-        styles[fmt, kernel] = Line(emulation_label(fmt, kernel), _COLORS.get(fmt, INK), dash, marker)
+        turn, dash = divmod(kernels.index(kernel), len(DASHES))
+        marker = MARKERS[(formats.index(fmt) + turn * len(formats)) % len(MARKERS)]
+        styles[fmt, kernel] = Line(labels[fmt, kernel], _COLORS.get(fmt, INK), DASHES[dash], marker)
     return styles
 
 
 def emulation_label(fmt: str, kernel: str, most: int = 40) -> str:
     """Name an emulation by its format and kernel."""
     return f"{shorten(fmt, 16)} {shorten(kernel, most)}"
+
+
+def emulation_labels(emulations: Iterable[tuple[str, str]], most: int = 40) -> dict[tuple[str, str], str]:
+    """Name the emulations of one picture, no two alike."""
+    keys = list(dict.fromkeys(emulations))
+    kernels = distinct((kernel for _, kernel in keys), most)
+    return {(fmt, kernel): f"{shorten(fmt, 16)} {kernels[kernel]}" for fmt, kernel in keys}
+
+
+def legend_columns(texts: Iterable[str], most: int, width: float, beside: float) -> int:
+    """Return how many columns of a legend so many inches wide have room; beside: inches beside the words of one."""
+    longest = max(map(len, texts), default=1)
+    return max(1, min(most, int(width / (beside + _LEGEND_CHARACTER * longest))))
 
 
 def axes_at(figure: Canvas, size: tuple[float, float], box: tuple[float, float, float, float]) -> Axes:

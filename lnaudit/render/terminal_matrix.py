@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..report import Report, SiteReport
+from ..report import Report, SiteFigures, SiteReport
 from ..wording import count, verdict_word
 from .style import Style, bound
 
 Key = tuple[str, str]
 _GAP = "  "
+NOT_JUDGED = "not judged, for no row is finite"
 _LABEL, _SHAPE, _TOTALS = "site", "rows x d", "sites that FAIL / warn"
 
 
@@ -38,6 +39,11 @@ def site_label(site: SiteReport, style: Style) -> str:
     return style.safe(site.name) + (f" ({site.norm})" if site.norm != "layer" else "")
 
 
+def judged(site: SiteFigures) -> bool:
+    """Whether there was a row to judge: a site without a finite one has no verdict."""
+    return bool(site.input["finite_rows"])
+
+
 def _columns(report: Report) -> list[Key]:
     """Return the formats and kernels of all sites; a format's kernels stand together."""
     keys = dict.fromkeys((r.format, r.kernel) for site in report.sites for r in site.results)
@@ -46,7 +52,7 @@ def _columns(report: Report) -> list[Key]:
 
 
 def _verdicts(site: SiteReport) -> dict[Key, str]:
-    return {(r.format, r.kernel): r.verdict for r in site.results}
+    return {(r.format, r.kernel): r.verdict for r in site.results} if judged(site) else {}
 
 
 def _tally(sites: list[SiteReport], key: Key) -> tuple[int, int]:
@@ -111,8 +117,8 @@ def _list(sites: list[SiteReport], columns: list[Key], style: Style) -> list[str
     """Return the sites with the verdict first, then which formats and kernels have which verdict."""
     lines: list[str] = []
     for site in sites:
-        word = verdict_word(site.verdict)
-        lines.append(f"{_GAP}{style.paint(word, site.verdict)}  {site_label(site, style)}")
+        word = style.paint(verdict_word(site.verdict), site.verdict) if judged(site) else "-   "
+        lines.append(f"{_GAP}{word}  {site_label(site, style)}")
         lines += style.wrap(f"{count(site.rows)} x {site.features}: {_by_verdict(site)}", " " * 8, " " * 10)
     tallies = ((bound(f"{fmt} {kernel}"), *_tally(sites, (fmt, kernel))) for fmt, kernel in columns)
     bad = ", ".join(f"{name}{bound(' ')}{fail}/{warn}" for name, fail, warn in tallies if fail or warn)
@@ -121,6 +127,8 @@ def _list(sites: list[SiteReport], columns: list[Key], style: Style) -> list[str
 
 def _by_verdict(site: SiteReport) -> str:
     """Name the results that do not pass; count the others."""
+    if not judged(site):
+        return NOT_JUDGED
     parts = []
     for verdict in ("fail", "warn"):
         names = [bound(f"{r.format} {r.kernel}") for r in site.results if r.verdict == verdict]

@@ -10,6 +10,7 @@ from .. import wording
 from ..findings import SEVERITIES, Finding
 from ..report import Disagreement, Report, SiteFigures, SiteReport
 from ..wording import counted, joined
+from .limits import accepted_errors
 from .style import Style
 from .terminal_findings import finding_lines
 from .terminal_table import choose_layout, table_lines
@@ -37,12 +38,13 @@ def site_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> l
     """Return the section of a site; `findings` are those of the whole report."""
     mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (f.latent, SEVERITIES.index(f.severity)))
     paragraphs = finding_lines(site, mine, style)
-    apart = [line for entry in site.disagreements for line in style.wrap(_apart(entry), _INDENT, _HANGING)]
+    apart = [line for entry in site.disagreements for line in style.wrap(apart(entry), _INDENT, _HANGING)]
     parts = [header_lines(site, style), table_lines(site.results, style), apart, paragraphs]
     return [line for part in filter(None, parts) for line in ("", *part)][1:]
 
 
-def _apart(entry: Disagreement) -> str:
+def apart(entry: Disagreement) -> str:
+    """Say which two programs differ most in a format, where, and by how much."""
     names = joined(entry.kernels)
     if math.isinf(entry.rms):
         return f"{entry.format}: {names} differ most in row {entry.row}, which is NaN or Inf in one of them only."
@@ -57,7 +59,7 @@ def legend_lines(report: Report, style: Style) -> list[str]:
     if any(layout is None or layout.has_ratio for layout in layouts):
         facts.append("Ratio: variance that comes out, 1 = all; smallest/median row.")
     formulas = (_FORMULAS[norm] for norm in dict.fromkeys(site.norm for site in report.sites) if norm in _FORMULAS)
-    facts += [*formulas, *_limit(report), f"Epsilons tried: {_tried()}.", *flushing(report.config)]
+    facts += [*formulas, *_limit(report, style), f"Epsilons tried: {_tried()}.", *flushing(report.config)]
     if any(r.recommendation.epsilon is not None and not r.recommendation.verified for r in results):
         facts.append("?: not verified by a second run.")
     used = [name for name in _KERNELS if any(r.kernel == name for r in results)]
@@ -88,16 +90,10 @@ def _tried() -> str:
     return f"{wording.epsilon(wording.LOWEST_TRIED)} to {wording.epsilon(wording.HIGHEST_TRIED)}"
 
 
-def _limit(report: Report) -> list[str]:
-    """Say up to which error a row is fine, by format where that differs."""
-    limits: dict[str, float] = report.config.get("limits") or {}
-    if not limits:
-        return []
-    if len(set(limits.values())) == 1:
-        text = wording.short(next(iter(limits.values())))
-    else:
-        text = ", ".join(f"{wording.short(limit)} ({fmt})" for fmt, limit in limits.items())
-    return [f"Limit: {text}, or twice what the cast alone costs."]
+def _limit(report: Report, style: Style) -> list[str]:
+    """Say up to which error a row is fine, by format and by site where that differs."""
+    text = accepted_errors(report.config, report.sites, style.safe)
+    return [f"Limit: {text}, or twice what the cast alone costs."] if text else []
 
 
 def header_lines(site: SiteFigures, style: Style, epsilon: str = "") -> list[str]:

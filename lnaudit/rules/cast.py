@@ -49,7 +49,7 @@ def cast_underflow(facts: ResultFacts) -> dict[str, Any] | None:
         lnaudit scan x.npy --format float16 --kernel fused --eps 1e-16
     What to do: Scale the tensor up before the cast (and epsilon with it), or keep it in a wider format.
     References:
-        Micikevicius et al., Mixed Precision Training (arXiv:1710.03740), section 3.2: below 2^-24 float16 has only 0
+        Micikevicius et al., Mixed Precision Training (arXiv:1710.03740), section 3.1: below 2^-24 float16 has only 0
     """
     counts, cost = facts.result.counts, facts.result.extremes.value("cast_error")
     least = facts.threshold("LN102", "share")

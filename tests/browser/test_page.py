@@ -204,6 +204,29 @@ def test_a_link_to_a_site_that_the_search_hides_brings_it_back(browser, pages):
         assert page.locator("section.site").filter(visible=True).count() == 3
 
 
+def test_a_link_to_where_we_are_brings_back_what_the_search_hides(browser, pages):
+    with Opened(browser, pages("scan")) as opened:
+        page = opened.page
+        link = page.locator("#what-to-do a", has_text="silent_zero").first
+        for _ in range(2):
+            link.click()
+            page.locator("section.site:target").wait_for(state="visible")
+            page.get_by_role("searchbox").fill("quiet")
+            assert page.locator("section.site:target").is_hidden()
+        link.click()
+        page.locator("section.site:target").wait_for(state="visible")
+        assert page.get_by_role("searchbox").input_value() == ""
+
+
+def test_a_wide_figure_says_that_it_scrolls_on_a_narrow_screen_only(browser, pages):
+    for width, said in ((390, True), (1280, False)):
+        with Opened(browser, pages("scan"), width=width) as opened:
+            figure = opened.all_open().locator("figure").first
+            hint = figure.evaluate("(f) => getComputedStyle(f, '::before').content")
+            scrolls = figure.locator(".picture").evaluate("(e) => e.scrollWidth > e.clientWidth")
+            assert ("scroll" in hint, scrolls) == (said, said)
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_it_is_whole_without_scripts(browser, pages, name):
     with Opened(browser, pages(name), java_script_enabled=False) as opened:
@@ -251,6 +274,11 @@ def test_a_model_of_200_sites_is_small_and_can_be_searched(browser, tmp_path):
         page.locator("tr[data-of] a").filter(visible=True).first.click()
         assert page.locator("section.site:target h3").is_visible()
         assert 0 <= page.locator(":target").bounding_box()["y"] < 900
+        # a site that the search hides, far below others that were never laid out
+        page.get_by_role("searchbox").fill("layer.3.")
+        page.evaluate("location.hash = document.querySelectorAll('section.site')[150].id")
+        page.wait_for_timeout(500)
+        assert -1 <= page.locator(":target").bounding_box()["y"] < 100
         assert opened.said == []
         assert opened.asked == [path.as_uri()]
 
@@ -262,3 +290,6 @@ def test_a_printed_page_has_no_controls_and_all_that_is_folded(browser, pages):
         assert opened.page.locator("#search").filter(visible=True).count() == 0
         assert opened.page.locator("section.site").filter(visible=True).count() == 3
         assert opened.page.locator("figure details table").first.is_visible()
+        # the data of a figure may go on on the next page
+        assert opened.page.locator("figure").first.evaluate("(f) => getComputedStyle(f).breakInside") == "auto"
+        assert opened.page.locator(".picture").first.evaluate("(f) => getComputedStyle(f).breakInside") == "avoid"

@@ -7,8 +7,10 @@ from typing import Any
 
 from ... import wording
 from ...report import Document, Emulation, Report, SiteFigures, SweepReport, VerdictMap
-from ...wording import counted, joined
+from ...wording import counted
+from ..limits import accepted_errors
 from ..terminal_site import flushing
+from .parts import label
 
 # options that are said only where they are not as usual
 _USUAL: dict[str, Any] = {
@@ -36,7 +38,7 @@ def assumptions(report: Report | SweepReport) -> tuple[tuple[str, str], ...]:
         ("epsilon", _swept(report) if isinstance(report, SweepReport) else _epsilons(report.sites)),
         ("formats", ", ".join(dict.fromkeys(r.format for r in results))),
         ("kernels", ", ".join(dict.fromkeys(r.kernel for r in results))),
-        ("accepted row error", _limits(config)),
+        ("accepted row error", _limits(report)),
         ("subnormal numbers", " ".join(flushing(config)) or "kept, not flushed to zero"),
         ("policy", config.get("policy") or "none"),
         *_unusual(config),
@@ -65,15 +67,9 @@ def _swept(report: SweepReport) -> str:
     return f"{counted(len(swept), 'epsilon')}: {' to '.join(ends)}"
 
 
-def _limits(config: dict[str, Any]) -> str:
-    limits: dict[str, float] = config.get("limits") or {}
-    by_limit: dict[str, list[str]] = {}
-    for fmt, limit in limits.items():
-        by_limit.setdefault(wording.short(limit), []).append(fmt)
-    if not by_limit:
-        return ""
-    texts = [text if len(by_limit) == 1 else f"{text} ({', '.join(formats)})" for text, formats in by_limit.items()]
-    return f"{joined(texts)} of the normalized scale, or twice what the cast alone costs"
+def _limits(report: Report | SweepReport) -> str:
+    text = accepted_errors(report.config, report.sites, label)
+    return f"{text} of the normalized scale, or twice what the cast alone costs" if text else ""
 
 
 def _unusual(config: dict[str, Any]) -> list[tuple[str, str]]:

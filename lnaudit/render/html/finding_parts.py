@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ... import wording
 from ...findings import SEVERITIES, Finding
-from ...report import Remedy, Result
+from ...report import AcceptedFinding, Remedy, Result
 from ...rules import HEADINGS, RULES
 from ...wording import joined
 from ..style import unbound
@@ -14,6 +15,19 @@ from ..terminal_findings import subject
 from .parts import Explained, Help, Told
 
 Key = tuple[str | None, str | None]
+
+
+def told_accepted(entries: Iterable[AcceptedFinding]) -> tuple[Told, ...]:
+    """Return findings that the policy accepts, each with the reason; what would help is not asked of them."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for entry in entries:
+        bare = replace(entry.finding, remedy="", known=False)
+        groups.setdefault((entry.pattern, entry.reason), []).append(bare)
+    return tuple(
+        replace(said, aside="accepted", reason=f"{reason} (policy, at {pattern})")
+        for (pattern, reason), findings in groups.items()
+        for said in told(findings)
+    )
 
 
 def told(findings: Iterable[Finding], results: Sequence[Result] = ()) -> tuple[Told, ...]:
@@ -55,7 +69,7 @@ def _told(group: Sequence[Finding], results: dict[Key, Result]) -> Told:
         about=named(keys),
         title=first.title,
         message=first.message,
-        known=first.known,
+        aside="known" if first.known else "",
         measured=_measured(group),
         helps=helps,
     )

@@ -22,17 +22,27 @@
     box.value = "";
     filter();
   };
+  // what comes into sight is laid out only then, and moves what is below it
+  const settle = (target, frames) => {
+    target.scrollIntoView();
+    if (frames) requestAnimationFrame(() => settle(target, frames - 1));
+  };
   const reveal = () => {
     const target = document.getElementById(location.hash.slice(1));
-    if (target && target.hidden) {
-      clear();
-      target.scrollIntoView();
-    }
+    const site = target && target.closest("[data-words]");
+    if (!site || !site.hidden) return;
+    clear();
+    settle(target, 8);
   };
   form.addEventListener("submit", (event) => event.preventDefault());
   form.querySelector("button").addEventListener("click", clear);
   box.addEventListener("input", filter);
   addEventListener("hashchange", reveal);
+  // a link to where we are changes no hash
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (link && link.getAttribute("href") === location.hash) reveal();
+  });
   form.hidden = false;
   filter();
 })();

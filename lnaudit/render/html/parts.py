@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from ...report import Document
-from ...wording import verdict_word
 from ..style import Style, unbound
 from ..totals import total
 
@@ -59,12 +58,22 @@ class Anchors:
         return f"s{self._count}-{slug}" if slug else f"s{self._count}"
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word or two set apart from the text around; kind: colours it; aside: it takes weight from a verdict."""
+
+    text: str
+    kind: str
+    aside: bool = False
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
     """One cell; scope: of a heading, "col" or "row" and their groups; verdict: colours it; below: smaller lines."""
 
     text: str
     below: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     verdict: str = ""
     href: str = ""
     scope: str = ""
@@ -116,7 +125,10 @@ class Help:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Told:
-    """A finding, told once for all emulations that have it; rule: the id of its explanation."""
+    """A finding, told once for all emulations that have it.
+
+    rule: the id of its explanation; aside: "known" or "accepted" where it does not count; reason: why it is accepted.
+    """
 
     severity: str
     code: str
@@ -125,31 +137,29 @@ class Told:
     about: str
     title: str
     message: str
-    known: bool
+    aside: str
     measured: tuple[str, ...]
     helps: tuple[Help, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """The section of one site; words: what a search for it may name."""
+    """The section of one site; words: what a search for it may name; remarks: what stands below its tables."""
 
     id: str
     name: str
     source: str
-    verdict: str
+    marks: tuple[Mark, ...]
     facts: tuple[str, ...]
     words: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     findings: tuple[Told, ...] = ()
     latent: tuple[Told, ...] = ()
+    accepted: tuple[Told, ...] = ()
+    remarks: tuple[str, ...] = ()
     more: tuple[Table, ...] = ()
-
-    @property
-    def word(self) -> str:
-        """The verdict as it is printed."""
-        return verdict_word(self.verdict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from ... import wording
-from ...findings import Finding
 from ...report import Report, Result, SiteReport
 from ...wording import counted, verdict_word
-from ..terminal_matrix import site_label
-from ..terminal_site import header_lines, legend_lines
+from ..terminal_matrix import judged, site_label
+from ..terminal_site import apart, header_lines, legend_lines
 from ..totals import exit_sentences
 from . import scan_tables
 from .assumed import assumptions
+from .brevity import drawn_sites, left_out
 from .figures import figures
-from .finding_parts import explained, told
+from .finding_parts import explained, told, told_accepted
+from .marks import NOT_JUDGED, OfSite, badge, by_site
 from .parts import UNWRAPPED, Anchors, Cell, Page, Row, Section, Table, headings, label, said, total_parts
 from .todos import todos
 
@@ -26,9 +27,8 @@ def scan_page(report: Report) -> Page:
     """Return what the page of a scan or a check shows."""
     anchors = Anchors()
     ids = [anchors.new(site.name) for site in report.sites]
-    by_site: dict[str, list[Finding]] = {}
-    for finding in report.findings:
-        by_site.setdefault(finding.site, []).append(finding)
+    found = by_site(report)
+    drawn = drawn_sites(report, found)
     return Page(
         kind=report.kind,
         version=report.lnaudit_version,
@@ -36,15 +36,16 @@ def scan_page(report: Report) -> Page:
         sentences=(*_known(report), *exit_sentences(report)),
         assumed=assumptions(report),
         todos=todos(report, ids),
-        overview=_overview(report, ids) if report.sites else None,
+        overview=_overview(report, ids, found) if report.sites else None,
         epsilon=_model_epsilon(report),
         not_audited=tuple((entry.source, entry.reason) for entry in report.not_audited),
         notes=tuple(report.notes),
         legend=tuple(legend_lines(report, UNWRAPPED)) if report.sites else (),
         sections=tuple(
-            _section(site, by_site.get(site.name, []), where) for site, where in zip(report.sites, ids, strict=True)
+            _section(site, found[site.name], where, drawn=site.name in drawn)
+            for site, where in zip(report.sites, ids, strict=True)
         ),
-        rules=explained(finding.code for finding in report.findings),
+        rules=explained(f.code for f in (*report.findings, *(entry.finding for entry in report.accepted))),
     )
 
 
@@ -53,29 +54,34 @@ def _known(report: Report) -> list[str]:
     return [f"{counted(known, 'finding')} known from before: dimmed, and not counted by the gate."] if known else []
 
 
-def _section(site: SiteReport, findings: Sequence[Finding], where: str) -> Section:
+def _section(site: SiteReport, found: OfSite, where: str, *, drawn: bool) -> Section:
     from ...pictures import window_picture
 
     _, *facts = header_lines(site, UNWRAPPED)
+    findings, results = found.findings, site.results if judged(site) else []
     return Section(
         id=where,
         name=site.name,
         source=site.source if site.source != site.name else "",
-        verdict=site.verdict,
-        facts=tuple(facts),
-        words=_words(site, findings),
-        figures=figures(window_picture(site)),
-        tables=(scan_tables.results(site),) if site.results else (),
+        marks=(badge(site), *found.all_marks()),
+        facts=(*facts, *([] if judged(site) else [NOT_JUDGED]), *([left_out(site)] if results and not drawn else [])),
+        words=_words(site, found),
+        figures=figures(window_picture(site)) if drawn else (),
+        tables=(scan_tables.results(site),) if results else (),
+        remarks=tuple(apart(entry) for entry in site.disagreements),
         findings=told((f for f in findings if not f.latent), site.results),
         latent=told((f for f in findings if f.latent), site.results),
-        more=scan_tables.more(site, findings),
+        accepted=told_accepted(found.accepted),
+        more=scan_tables.more(site, findings) if results else (),
     )
 
 
-def _words(site: SiteReport, findings: Iterable[Finding]) -> str:
-    """Return what a search may name: the site, its verdict, what was found."""
-    found = dict.fromkeys(f"{f.code} {f.name}" for f in findings)
-    return " ".join([said(site.name), said(site.source), verdict_word(site.verdict), site.norm, *found]).lower()
+def _words(site: SiteReport, found: OfSite) -> str:
+    """Return what a search may name: the site, its verdict and marks, what was found."""
+    findings = (*found.findings, *(entry.finding for entry in found.accepted))
+    named = dict.fromkeys(f"{f.code} {f.name}" for f in findings)
+    marked = [mark.text for mark in (badge(site), *found.all_marks())]
+    return " ".join([said(site.name), said(site.source), *marked, site.norm, *named]).lower()
 
 
 def _columns(report: Report) -> dict[str, list[str]]:
@@ -89,16 +95,18 @@ def _columns(report: Report) -> dict[str, list[str]]:
     return columns
 
 
-def _overview(report: Report, ids: Sequence[str]) -> Table:
+def _overview(report: Report, ids: Sequence[str], by_name: Mapping[str, OfSite]) -> Table:
     """Return all sites in their order, a cell a format and kernel."""
     columns = _columns(report)
     keys = [(fmt, kernel) for fmt, kernels in columns.items() for kernel in kernels]
     rows = []
     for site, where in zip(report.sites, ids, strict=True):
-        found = {(r.format, r.kernel): r for r in site.results}
+        found = {(r.format, r.kernel): r for r in site.results} if judged(site) else {}
         shape = f"{wording.count(site.rows)} x {site.features}"
-        title = Cell(text=label(site_label(site, UNWRAPPED)), below=(shape,), href=where, scope="row")
-        rows.append(Row(cells=(title, *(_glance(found.get(key), where) for key in keys)), of=where))
+        marks = (*([] if judged(site) else [badge(site)]), *by_name[site.name].marks())
+        title = Cell(text=label(site_label(site, UNWRAPPED)), below=(shape,), marks=marks, href=where, scope="row")
+        cells = (_glance(found.get(key), where, by_name[site.name]) for key in keys)
+        rows.append(Row(cells=(title, *cells), of=where))
     formats = (Cell(text=fmt, scope="colgroup", span=len(kernels)) for fmt, kernels in columns.items())
     return Table(
         caption="Each cell: the verdict; the largest error of a row, or how many rows are lost; the headroom that is "
@@ -112,17 +120,18 @@ def _overview(report: Report, ids: Sequence[str]) -> Table:
     )
 
 
-def _glance(result: Result | None, where: str) -> Cell:
+def _glance(result: Result | None, where: str, found: OfSite) -> Cell:
     if result is None:
         return Cell(text="-")
     below = (scan_tables.worst(result), f"room {scan_tables.room(result.headroom)}")
-    return Cell(text=verdict_word(result.verdict), below=below, verdict=result.verdict, href=where)
+    marks = found.marks_at(result.format, result.kernel)
+    return Cell(text=verdict_word(result.verdict), below=below, marks=marks, verdict=result.verdict, href=where)
 
 
 def _tallies(sites: Sequence[SiteReport], keys: Sequence[Key]) -> Row:
     cells = [Cell(text="sites that FAIL / warn", scope="row")]
     for key in keys:
-        found = [r.verdict for site in sites for r in site.results if (r.format, r.kernel) == key]
+        found = [r.verdict for site in sites if judged(site) for r in site.results if (r.format, r.kernel) == key]
         cells.append(Cell(text=f"{found.count('fail')} / {found.count('warn')}"))
     return Row(cells=tuple(cells))
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ... import wording
-from ...findings import Finding
 from ...report import Point, SweepReport, SweptResult, SweptSite
 from ...wording import verdict_word
 from ..sweep import run_text
+from ..terminal_matrix import judged
 from ..terminal_site import flushing, header_lines
 from ..totals import exit_sentences
 from .assumed import assumptions
+from .brevity import drawn_sites, left_out
 from .figures import figure, figures
 from .finding_parts import explained, told
+from .marks import NOT_JUDGED, OfSite, badge, by_site
 from .parts import UNWRAPPED, Anchors, Cell, Page, Row, Section, Table, headings, label, said, total_parts
 
 _LEGEND = (
@@ -42,6 +44,8 @@ def sweep_page(report: SweepReport) -> Page:
 
     anchors = Anchors()
     ids = [anchors.new(site.name) for site in report.sites]
+    by_name = by_site(report)
+    drawn = drawn_sites(report, by_name)
     codes = [finding.code for finding in report.findings]
     codes += [code for site in report.sites for r in site.results for point in r.points for code in point.codes]
     codes += [code for found in report.maps for row in found.codes for cell in row for code in cell]
@@ -52,43 +56,47 @@ def sweep_page(report: SweepReport) -> Page:
         sentences=tuple(exit_sentences(report)),
         assumed=assumptions(report),
         todos=(),
-        overview=_overview(report, ids) if report.sites else None,
+        overview=_overview(report, ids, by_name) if report.sites else None,
         epsilon=None,
         not_audited=tuple((entry.source, entry.reason) for entry in report.not_audited),
         notes=tuple(report.notes),
         legend=(*_LEGEND, *flushing(report.config)),
-        sections=tuple(_section(site, report, where) for site, where in zip(report.sites, ids, strict=True)),
+        sections=tuple(
+            _section(site, report, where, by_name[site.name], drawn=site.name in drawn)
+            for site, where in zip(report.sites, ids, strict=True)
+        ),
         maps=tuple(figure(map_picture(found)) for found in report.maps),
         rules=explained(codes),
     )
 
 
-def _section(site: SweptSite, report: SweepReport, where: str) -> Section:
+def _section(site: SweptSite, report: SweepReport, where: str, found: OfSite, *, drawn: bool) -> Section:
     from ...pictures import curves_picture, response_picture
 
-    findings = [f for f in report.findings if f.site == site.name]
     _, *facts = header_lines(site, UNWRAPPED, epsilon="the site's epsilon")
-    nothing = [] if site.input["finite_rows"] else ["no row is finite: nothing was judged"]
-    judged = site.results if site.input["finite_rows"] else []
+    results = site.results if judged(site) else []
+    nothing = [] if judged(site) else [NOT_JUDGED]
+    left = [left_out(site)] if results and not drawn else []
     return Section(
         id=where,
         name=site.name,
         source=site.source if site.source != site.name else "",
-        verdict=site.verdict,
-        facts=(*facts, *_before_rounding(site), *nothing),
-        words=_words(site, findings),
-        figures=figures(response_picture(site), curves_picture(site, report.config.get("limits")) if judged else None),
-        tables=(_runs(site, report), _grid(site)) if judged else (),
-        findings=told(f for f in findings if not f.latent),
-        latent=told(f for f in findings if f.latent),
-        more=tuple(_points(result, report) for result in judged),
+        marks=(badge(site), *found.all_marks()),
+        facts=(*facts, *_before_rounding(site), *nothing, *left),
+        words=_words(site, found),
+        figures=figures(response_picture(site), curves_picture(site, report.config.get("limits")) if drawn else None),
+        tables=(_runs(site, report), _grid(site)) if results else (),
+        findings=told(f for f in found.findings if not f.latent),
+        latent=told(f for f in found.findings if f.latent),
+        more=tuple(_points(result, report) for result in results),
     )
 
 
-def _words(site: SweptSite, findings: Sequence[Finding]) -> str:
-    found = dict.fromkeys(f"{f.code} {f.name}" for f in findings)
+def _words(site: SweptSite, found: OfSite) -> str:
+    named = dict.fromkeys(f"{f.code} {f.name}" for f in found.findings)
+    marked = [mark.text for mark in (badge(site), *found.all_marks())]
     codes = dict.fromkeys(code for r in site.results for point in r.points for code in point.codes)
-    return " ".join([said(site.name), said(site.source), verdict_word(site.verdict), *found, *codes]).lower()
+    return " ".join([said(site.name), said(site.source), *marked, *named, *codes]).lower()
 
 
 def _before_rounding(site: SweptSite) -> list[str]:
@@ -111,13 +119,15 @@ def _passing(result: SweptResult) -> Cell:
     return Cell(text=text, below=(" to ".join(ends),), verdict="pass" if everywhere else "warn")
 
 
-def _overview(report: SweepReport, ids: Sequence[str]) -> Table:
+def _overview(report: SweepReport, ids: Sequence[str], by_name: Mapping[str, OfSite]) -> Table:
     keys = list(dict.fromkeys(_named(result) for site in report.sites for result in site.results))
     rows = []
     for site, where in zip(report.sites, ids, strict=True):
-        found = {_named(result): _passing(result) for result in site.results if site.input["finite_rows"]}
+        found = {_named(result): _passing(result) for result in site.results if judged(site)}
         cells = (found.get(key, Cell(text="-")) for key in keys)
-        rows.append(Row(cells=(Cell(text=label(site.name), href=where, scope="row"), *cells), of=where))
+        marks = (*([] if judged(site) else [badge(site)]), *by_name[site.name].marks())
+        title = Cell(text=label(site.name), marks=marks, href=where, scope="row")
+        rows.append(Row(cells=(title, *cells), of=where))
     return Table(
         caption="At how many of the epsilons each emulation passes, and the smallest and largest of them",
         head=(headings("site", *keys),),
