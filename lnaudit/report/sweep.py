@@ -68,8 +68,8 @@ class SweptSite(SiteFigures):
 class VerdictMap:
     """What becomes of a family as two of its parameters vary, in one emulation at one epsilon.
 
-    values: of each of the two parameters. verdicts, errors (of the worst row that is finite), nonfinite_rows, codes: for
-    each value of the second a list with an entry for each value of the first.
+    values: of each of the two parameters. verdicts, errors (of the worst row that is finite), nonfinite_rows, codes:
+    for each value of the second a list with an entry for each value of the first.
     """
 
     family: str
