@@ -38,8 +38,8 @@ def site_lines(site: SiteReport, findings: Sequence[Finding], style: Style) -> l
     """Return the section of a site; `findings` are those of the whole report."""
     mine = sorted((f for f in findings if f.site == site.name), key=lambda f: (f.latent, SEVERITIES.index(f.severity)))
     paragraphs = finding_lines(site, mine, style)
-    apart = [line for entry in site.disagreements for line in style.wrap(apart(entry), _INDENT, _HANGING)]
-    parts = [header_lines(site, style), table_lines(site.results, style), apart, paragraphs]
+    differing = [line for entry in site.disagreements for line in style.wrap(apart(entry), _INDENT, _HANGING)]
+    parts = [header_lines(site, style), table_lines(site.results, style), differing, paragraphs]
     return [line for part in filter(None, parts) for line in ("", *part)][1:]
 
 
