@@ -83,8 +83,9 @@ def sweep(
         if words.show_settings:
             output.write_out(shown(words, policy, settings, gates=False))
             return
-        grids = list(filter(None, map(parse_grid, families)))
-        single = [text for text in families if parse_grid(text) is None]
+        parsed = [(text, parse_grid(text)) for text in families]
+        grids = [grid for _, grid in parsed if grid is not None]
+        single = [text for text, grid in parsed if grid is None]
         sites, notes, sizes = _sites(paths or [], single, words, policy)
         with progress(sizes, words) as (bar, advance):
             report = run(bar.follow(sites), settings, swept, own=own, progress=advance)

@@ -161,7 +161,9 @@ class Summary:
             for point, same in zip(self.points, other.points, strict=True):
                 point._merge_results(same)
         for number, table in other.tables.items():
-            self.tables.setdefault(number, table.emptied()).merge(table)
+            if number not in self.tables:
+                self.tables[number] = table.emptied()
+            self.tables[number].merge(table)
         self._merge_results(other)
         for variant, same in zip(self.variants, other.variants, strict=True):
             variant.merge(same)
