@@ -65,16 +65,15 @@ def _by_site(findings: list[Finding]) -> dict[str, list[Finding]]:
 
 
 def _row(site: SiteReport, new: list[Finding], old: list[Finding]) -> Row:
-    judged = bool(site.input["finite_rows"])
     cells = {}
     if errors := [finding for finding in (*new, *old) if _about_all_of(finding)]:
         codes = ", ".join(dict.fromkeys(finding.code for finding in errors))
         cells[WHOLE_SITE] = Glance("fail", codes, errors[0].known or errors[0] in old)
     fresh, known = _emulations(new), _emulations(old)
-    for result in site.results if judged else ():
+    for result in site.results if site.judged else ():
         key = result.format, result.kernel
         cells[key] = Glance(result.verdict, figures(result), key in known and key not in fresh)
-    return Row(site_title(site), judged, cells)
+    return Row(site_title(site), site.judged, cells)
 
 
 def _about_all_of(finding: Finding) -> bool:

@@ -29,7 +29,7 @@ def each(sites: Iterable[Site | NotAudited], audit: Callable[[Site], A]) -> tupl
             continue
         try:
             audits.append(audit(site))
-            if not audits[-1].report.input["finite_rows"]:
+            if not audits[-1].report.judged:
                 reason = "no row is finite, so nothing was judged; look at what comes before the norm"
                 not_audited.append(NotAudited(source=site.source, reason=reason))
         except LnauditError as error:  # the file changed or could not be read to its end
@@ -39,9 +39,9 @@ def each(sites: Iterable[Site | NotAudited], audit: Callable[[Site], A]) -> tupl
 
 def counted(reports: Iterable[SiteFigures]) -> dict[str, Any]:
     """Return how many sites there are, and how many of each verdict; one without a finite row has none."""
-    judged = list(reports)
-    verdicts = Counter(report.verdict for report in judged if report.input["finite_rows"])
-    return {"sites": len(judged), **{verdict: verdicts[verdict] for verdict in ("fail", "warn", "pass")}}
+    sites = list(reports)
+    verdicts = Counter(site.verdict for site in sites if site.judged)
+    return {"sites": len(sites), **{verdict: verdicts[verdict] for verdict in ("fail", "warn", "pass")}}
 
 
 def worst_verdict(verdicts: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ def model_epsilons(sites: list[Chosen]) -> list[ModelEpsilon]:
     groups: dict[tuple[float, Format, str], dict[str, Choice]] = defaultdict(dict)
     rows: dict[str, Kernel] = {}  # the rows of one kernel hold epsilon alike
     for report, chosen in sites:
-        for fmt, kernel, choice in chosen if report.input["finite_rows"] else ():
+        for fmt, kernel, choice in chosen if report.judged else ():
             groups[report.epsilon, fmt, kernel.name][report.name] = choice
             rows.setdefault(kernel.name, kernel)
     entries = []

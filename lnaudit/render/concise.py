@@ -32,7 +32,7 @@ def render_concise_sweep(report: SweepReport, style: Style = DEFAULT_STYLE) -> s
         if style.quiet and not swept_badly(site, report):
             continue
         lines += [finding_line(f, style, _anchors(report)) for f in report.findings if f.site == site.name]
-        if not site.input["finite_rows"]:
+        if not site.judged:
             continue
         lines += [
             f"{_where(site.source, site.name, style)}: {_swept(site, result, report, style)}"

@@ -15,7 +15,6 @@ from ..report import Document, Point, SweepReport, SweptResult, SweptSite
 from ..wording import counted
 from .style import DEFAULT_STYLE, Style
 from .sweep_table import column_name
-from .terminal_matrix import judged
 
 _HEIGHT = 17  # lines
 _MARGIN = 12  # columns that uniplot needs for the numbers of the axis
@@ -57,7 +56,7 @@ def plot_lines(document: Document, style: Style = DEFAULT_STYLE) -> str:
 
 def _plot(site: SweptSite, style: Style) -> str:
     name = style.safe(site.name)
-    if not judged(site):
+    if not site.judged:
         return "\n".join([*style.wrap(f"{name}: no row is finite, so there is no curve"), ""])
     named = ((column_name(result, site), _points(result)) for result in site.results)
     seen = ((name, points) for name, points in named if points)

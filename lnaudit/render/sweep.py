@@ -50,7 +50,7 @@ def _section(site: SweptSite, report: SweepReport, style: Style) -> list[list[st
     findings = [f"{f.severity}: {f.code} {f.name}: {f.title}" for f in report.findings if f.site == site.name]
     facts = [*findings, *flushing(report.config), *_marked(site)]
     header = [*_title(site, report, style), *(line for fact in facts for line in style.wrap(fact, _INDENT, _HANGING))]
-    if not site.input["finite_rows"]:
+    if not site.judged:
         return [[*header, f"{_INDENT}no row is finite: nothing was judged"]]
     if len(site.results) == 1:
         if site.results[0].error_by == "closed-form":

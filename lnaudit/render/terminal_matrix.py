@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..report import Report, SiteFigures, SiteReport
+from ..report import Report, SiteReport
 from ..wording import count, verdict_word
 from .style import Style, bound
 
@@ -39,11 +39,6 @@ def site_label(site: SiteReport, style: Style) -> str:
     return style.safe(site.name) + (f" ({site.norm})" if site.norm != "layer" else "")
 
 
-def judged(site: SiteFigures) -> bool:
-    """Whether there was a row to judge: a site without a finite one has no verdict."""
-    return bool(site.input["finite_rows"])
-
-
 def _columns(report: Report) -> list[Key]:
     """Return the formats and kernels of all sites; a format's kernels stand together."""
     keys = dict.fromkeys((r.format, r.kernel) for site in report.sites for r in site.results)
@@ -52,7 +47,7 @@ def _columns(report: Report) -> list[Key]:
 
 
 def _verdicts(site: SiteReport) -> dict[Key, str]:
-    return {(r.format, r.kernel): r.verdict for r in site.results} if judged(site) else {}
+    return {(r.format, r.kernel): r.verdict for r in site.results} if site.judged else {}
 
 
 def _tally(sites: list[SiteReport], key: Key) -> tuple[int, int]:
@@ -117,7 +112,7 @@ def _list(sites: list[SiteReport], columns: list[Key], style: Style) -> list[str
     """Return the sites with the verdict first, then which formats and kernels have which verdict."""
     lines: list[str] = []
     for site in sites:
-        word = style.paint(verdict_word(site.verdict), site.verdict) if judged(site) else "-   "
+        word = style.paint(verdict_word(site.verdict), site.verdict) if site.judged else "-   "
         lines.append(f"{_GAP}{word}  {site_label(site, style)}")
         lines += style.wrap(f"{count(site.rows)} x {site.features}: {_by_verdict(site)}", " " * 8, " " * 10)
     tallies = ((bound(f"{fmt} {kernel}"), *_tally(sites, (fmt, kernel))) for fmt, kernel in columns)
@@ -127,7 +122,7 @@ def _list(sites: list[SiteReport], columns: list[Key], style: Style) -> list[str
 
 def _by_verdict(site: SiteReport) -> str:
     """Name the results that do not pass; count the others."""
-    if not judged(site):
+    if not site.judged:
         return NOT_JUDGED
     parts = []
     for verdict in ("fail", "warn"):

@@ -72,7 +72,7 @@ def _of_scan(report: Report) -> str:
     sites = report.sites
     if not sites:
         return "0 sites: nothing was audited."
-    verdicts = [site.verdict if site.input["finite_rows"] else "not judged" for site in sites]
+    verdicts = [site.verdict if site.judged else "not judged" for site in sites]
     amounts = [(verdict, verdicts.count(verdict)) for verdict in ("fail", "warn", "pass", "not judged")]
     counts = ", ".join(f"{n} {verdict_word(verdict)}" for verdict, n in amounts if n)
     asides = "; ".join([*(_culprits(sites[0]) if len(sites) == 1 else []), *_beside(report)])

@@ -89,3 +89,8 @@ class SiteFigures:
     limits: dict[str, float] = field(default_factory=dict)
     anchor: str | None = None
     verdict: Verdict = "pass"
+
+    @property
+    def judged(self) -> bool:
+        """Whether there was a row to judge: a site without a finite one has no verdict."""
+        return bool(self.input["finite_rows"])

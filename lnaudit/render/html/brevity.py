@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from ... import wording
 from ...report import Report, SiteReport, SweepReport, SweptSite
-from ..terminal_matrix import judged
 from .marks import OfSite
 from .parts import said
 
@@ -20,7 +19,7 @@ def drawn_sites(report: Report | SweepReport, found: Mapping[str, OfSite]) -> se
 
     Of so many, a site that passes everywhere and of which nothing was found has none.
     """
-    able = [site for site in report.sites if judged(site) and site.results]
+    able = [site for site in report.sites if site.judged and site.results]
     if len(report.sites) <= MOST_DRAWN:
         return {site.name for site in able}
     bad = {site.name: _bad(site) for site in able}

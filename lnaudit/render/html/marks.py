@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from ...findings import Finding
 from ...report import AcceptedFinding, Report, SiteFigures, SweepReport
 from ...wording import verdict_word
-from ..terminal_matrix import judged
 from .finding_parts import Key
 from .parts import Mark
 
@@ -49,7 +48,7 @@ def by_site(report: Report | SweepReport) -> dict[str, OfSite]:
 
 def badge(site: SiteFigures) -> Mark:
     """Return the verdict of a site; one without a finite row has none."""
-    return Mark(verdict_word(site.verdict), site.verdict) if judged(site) else Mark("not judged", "")
+    return Mark(verdict_word(site.verdict), site.verdict) if site.judged else Mark("not judged", "")
 
 
 def _marks(key: Key, found: OfSite) -> tuple[Mark, ...]:

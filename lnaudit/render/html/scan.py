@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ... import wording
 from ...report import Report, Result, SiteReport
 from ...wording import counted, verdict_word
-from ..terminal_matrix import judged, site_label
+from ..terminal_matrix import site_label
 from ..terminal_site import apart, header_lines, legend_lines
 from ..totals import exit_sentences
 from . import scan_tables
@@ -58,13 +58,13 @@ def _section(site: SiteReport, found: OfSite, where: str, *, drawn: bool) -> Sec
     from ...pictures import window_picture
 
     _, *facts = header_lines(site, UNWRAPPED)
-    findings, results = found.findings, site.results if judged(site) else []
+    findings, results = found.findings, site.results if site.judged else []
     return Section(
         id=where,
         name=site.name,
         source=site.source if site.source != site.name else "",
         marks=(badge(site), *found.all_marks()),
-        facts=(*facts, *([] if judged(site) else [NOT_JUDGED]), *([left_out(site)] if results and not drawn else [])),
+        facts=(*facts, *([] if site.judged else [NOT_JUDGED]), *([left_out(site)] if results and not drawn else [])),
         words=_words(site, found),
         figures=figures(window_picture(site)) if drawn else (),
         tables=(scan_tables.results(site),) if results else (),
@@ -101,9 +101,9 @@ def _overview(report: Report, ids: Sequence[str], by_name: Mapping[str, OfSite])
     keys = [(fmt, kernel) for fmt, kernels in columns.items() for kernel in kernels]
     rows = []
     for site, where in zip(report.sites, ids, strict=True):
-        found = {(r.format, r.kernel): r for r in site.results} if judged(site) else {}
+        found = {(r.format, r.kernel): r for r in site.results} if site.judged else {}
         shape = f"{wording.count(site.rows)} x {site.features}"
-        marks = (*([] if judged(site) else [badge(site)]), *by_name[site.name].marks())
+        marks = (*([] if site.judged else [badge(site)]), *by_name[site.name].marks())
         title = Cell(text=label(site_label(site, UNWRAPPED)), below=(shape,), marks=marks, href=where, scope="row")
         cells = (_glance(found.get(key), where, by_name[site.name]) for key in keys)
         rows.append(Row(cells=(title, *cells), of=where))
@@ -131,7 +131,7 @@ def _glance(result: Result | None, where: str, found: OfSite) -> Cell:
 def _tallies(sites: Sequence[SiteReport], keys: Sequence[Key]) -> Row:
     cells = [Cell(text="sites that FAIL / warn", scope="row")]
     for key in keys:
-        found = [r.verdict for site in sites if judged(site) for r in site.results if (r.format, r.kernel) == key]
+        found = [r.verdict for site in sites if site.judged for r in site.results if (r.format, r.kernel) == key]
         cells.append(Cell(text=f"{found.count('fail')} / {found.count('warn')}"))
     return Row(cells=tuple(cells))
 

@@ -8,7 +8,6 @@ from ... import wording
 from ...report import Point, SweepReport, SweptResult, SweptSite
 from ...wording import verdict_word
 from ..sweep import run_text
-from ..terminal_matrix import judged
 from ..terminal_site import flushing, header_lines
 from ..totals import exit_sentences
 from .assumed import assumptions
@@ -74,8 +73,8 @@ def _section(site: SweptSite, report: SweepReport, where: str, found: OfSite, *,
     from ...pictures import curves_picture, response_picture
 
     _, *facts = header_lines(site, UNWRAPPED, epsilon="the site's epsilon")
-    results = site.results if judged(site) else []
-    nothing = [] if judged(site) else [NOT_JUDGED]
+    results = site.results if site.judged else []
+    nothing = [] if site.judged else [NOT_JUDGED]
     left = [left_out(site)] if results and not drawn else []
     return Section(
         id=where,
@@ -123,9 +122,9 @@ def _overview(report: SweepReport, ids: Sequence[str], by_name: Mapping[str, OfS
     keys = list(dict.fromkeys(_named(result) for site in report.sites for result in site.results))
     rows = []
     for site, where in zip(report.sites, ids, strict=True):
-        found = {_named(result): _passing(result) for result in site.results if judged(site)}
+        found = {_named(result): _passing(result) for result in site.results if site.judged}
         cells = (found.get(key, Cell(text="-")) for key in keys)
-        marks = (*([] if judged(site) else [badge(site)]), *by_name[site.name].marks())
+        marks = (*([] if site.judged else [badge(site)]), *by_name[site.name].marks())
         title = Cell(text=label(site.name), marks=marks, href=where, scope="row")
         rows.append(Row(cells=(title, *cells), of=where))
     return Table(
