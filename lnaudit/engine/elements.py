@@ -135,6 +135,11 @@ def at_points(
     }
 
 
+def no_points(n: int) -> dict[str, Array]:
+    """Return what `at_points` does of n rows where there are no points."""
+    return {f"point_{name}": _columns([], n) for name in ("overflow", "error", "sum", "square")}
+
+
 def _columns(columns: list[Array], n: int) -> Array:
     return np.stack(columns, axis=1) if columns else np.zeros((n, 0))
 

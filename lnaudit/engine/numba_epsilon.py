@@ -18,14 +18,13 @@ from ..formats import Format, wider
 from ..kernels import Kernel, Stages
 from .compiled import judgements, responses
 from .compiled.lanes import LANES
-from .compiled.rounding import How, how
+from .compiled.steps import covers_inverse, first_how, inverse_hows
 from .epsilon import inverse_roots
 from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan
 
 Array = NDArray[Any]
 AT_ONCE = 1 << 16  # numbers in an array of rows and epsilons: it stays in cache
 LARGEST_EPSILON = 2.0**500  # above it the Newton step for the low part of 1/std would have to be scaled
-INVERSES = ("div", "recip_sqrt", "rsqrt")
 # JSON keys of counts, in the order of `judgements`
 COUNTED = (
     "nonfinite_rows",
@@ -37,33 +36,13 @@ COUNTED = (
 
 
 def covers(rows: InputStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> bool:
-    """Whether the loops run what follows the variance in a kernel.
-
-    Epsilon added inside the root, the mean taken off before the scaling, nothing flushed or scaled, all stages in one
-    carrier, 1/sqrt rounded once to less than float64.
-    """
-    at = kernel.stages(fmt)
-    stages = (at.T, at.diff, at.variance, at.plus_epsilon, at.rstd, at.normalized, at.output, _sum_format(at))
+    """Whether the loops run what follows the variance in a kernel (`steps.covers_inverse`), and nothing is scaled."""
     return (
-        kernel.epsilon_place == "inside"
-        and not kernel.shifts(plan.rms)
-        and not (kernel.inverse == "rsqrt" and wider(at.plus_epsilon, at.rstd).precision == 53)
-        and len({stage.carrier for stage in stages}) == 1
-        and not any(stage.flushes for stage in (*stages, at.epsilon))
+        covers_inverse(fmt, kernel, plan.rms)
         and not rows.scaled
         and not plan.prescale
         and max(*plan.tried, *plan.points, 0.0) <= LARGEST_EPSILON
     )
-
-
-def _sum_format(at: Stages) -> Format:
-    """Return the widest format that takes part in variance + epsilon."""
-    return wider(wider(at.variance, at.epsilon), at.plus_epsilon)
-
-
-def _how(carrier: str, *formats: Format) -> How:
-    """Return how numbers are rounded to one format after the other; in one carrier only one of them changes any."""
-    return next((constants for fmt in formats if (constants := how(fmt, carrier))), ())
 
 
 def _packed(mask: Array, size: int) -> Array:
@@ -101,17 +80,10 @@ class Verdicts:
 
 
 def _hows(at: Stages, inverse: str, rms: bool) -> tuple[Any, ...]:
-    """Return what `responses.respond` is told of a kernel; what does not apply is left empty, to compile less often."""
-    carrier, once = at.variance.carrier, wider(at.plus_epsilon, at.rstd)
+    """Return what `responses.respond` is told of a kernel."""
     normalizing = wider(wider(at.T if rms else at.diff, at.rstd), at.normalized)
-    return (
-        (0,) * INVERSES.index(inverse),
-        _how(carrier, _sum_format(at), at.plus_epsilon),
-        how(once, "float64") if inverse == "rsqrt" else (),
-        _how(carrier, once, at.rstd) if inverse != "rsqrt" else (),
-        how(at.rstd, carrier) if inverse != "div" else (),
-        _how(carrier, normalizing, at.normalized, at.output),
-    )
+    core = first_how(at.variance.carrier, normalizing, at.normalized, at.output)
+    return (*inverse_hows(at, inverse).values(), core)
 
 
 class Emulation:
@@ -159,10 +131,11 @@ class Emulation:
 
     def _respond(self, epsilons: tuple[float, ...]) -> tuple[Array, Array, Array, Array, Array]:
         held = np.array([round_number(epsilon, self._holds) for epsilon in epsilons]).astype(self._carrier)
-        found: tuple[Array, Array, Array, Array, Array] = responses.respond(
-            self._variance, self._diff, held, *self._how, self._low
-        )
-        return found
+        shape, groups = (len(held), self._size), (len(held), self._size // LANES)
+        scale, scale_low = np.empty(shape), np.zeros(shape if self._low else (len(held), 0))
+        masks = np.empty((3, *groups), np.uint16)
+        responses.respond(self._variance, self._diff, held, *self._how, self._low, scale, scale_low, *masks)
+        return scale, scale_low, masks[0], masks[1], masks[2]
 
     def deviations(self, limits: Array) -> tuple[Array, Array, Array, Array]:
         """Return what each epsilon that the plan tries does to rows with finite cast, against the model's.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled, inlined
+from .compiling import compiled_with_arrays, inlined
 from .lanes import LANES, chosen, count, load, magnitude, packed, root, splat, store, unpacked
 from .references import SPLIT
 from .responses import (
@@ -51,7 +51,7 @@ INFINITE = 0x7FF0000000000000 >> KEY_SHIFT  # the bin of Inf; what is above hold
 FEW, MANY = 2.0**-500, 2.0**600  # w below is scaled up before the Newton step, its root by 2^-300
 
 
-@compiled
+@compiled_with_arrays
 def point_errors(table, masks, epsilons, features, low, changed, scale, scale_low, nonfinite):
     """Return E and the cost G of the cast, both against the exact row at each epsilon; sum and squares of the core.
 
@@ -129,7 +129,7 @@ def cast_error(q, S, D, w, rho, unchanged, constant):
     return error
 
 
-@compiled
+@compiled_with_arrays
 def tally(error, masks, nonfinite, bins):
     """Return extremes and histogram of the errors of rows that are finite, NaN left out.
 
@@ -178,7 +178,7 @@ def gathered(bins, first, last, keys, amounts):
     return n
 
 
-@compiled
+@compiled_with_arrays
 def count_codes(table, masks, epsilons, accepted, scale, nonfinite, zero, nothing, affine, error, cost):
     """Return which rows have a code, packed, and for each epsilon the counts named above.
 

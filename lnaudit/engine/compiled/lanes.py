@@ -260,6 +260,16 @@ def lanes_below(typingctx: Any, n: Any) -> Any:
     return signature(MASK, types.int64), codegen
 
 
+@intrinsic
+def lane_numbers(typingctx: Any) -> Any:
+    """Return 0.0 to 15.0 in float64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return ir.Constant(_vector(types.float64), [float(lane) for lane in range(LANES)])
+
+    return signature(FLOAT64), codegen
+
+
 def _rotation(distance: int) -> Any:
     def function(typingctx: Any, x: Any) -> Any:
         """Return a vector whose lane l is lane l + distance, around the end."""

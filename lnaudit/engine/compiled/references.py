@@ -83,7 +83,7 @@ def _ends_and_sum(row, d, largest):
         top = _greater(top, values)
         bottom = chosen(values < bottom, values, bottom)
         inside = inside & (magnitude(values) <= largest)
-    return _greatest(top), -_greatest(blank(bottom) - bottom), count(inside) == LANES, total
+    return greatest(top), -greatest(blank(bottom) - bottom), count(inside) == LANES, total
 
 
 @inlined
@@ -92,7 +92,8 @@ def _greater(x, y):
 
 
 @inlined
-def _greatest(x):
+def greatest(x):
+    """Return the largest of sixteen numbers."""
     x = _greater(x, rotated8(x))
     x = _greater(x, rotated4(x))
     x = _greater(x, rotated2(x))

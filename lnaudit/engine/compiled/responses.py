@@ -8,10 +8,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import compiled, inlined
-from .lanes import LANES, chosen, count, like, load, magnitude, packed, root, splat, store, unpacked, widened
-from .references import SPLIT
+from .compiling import compiled, compiled_with_arrays, inlined
+from .lanes import (
+    LANES,
+    blank,
+    chosen,
+    count,
+    lane_numbers,
+    load,
+    magnitude,
+    packed,
+    root,
+    splat,
+    store,
+    unpacked,
+    widened,
+)
+from .references import SPLIT, greatest
 from .rounding import rounded
+from .stages import inverted
 from .sums import two_product
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -26,40 +41,44 @@ PRESENT, VARYING, KNOWN, NEGATIVE, EMPTIED, FINITE, CONSTANT, UNCHANGED = range(
 
 
 @compiled
-def respond(variance, diff, epsilons, inverse, w_how, once_how, root_how, rstd_how, core_how, low):
-    """Return r_hat of rows, `low` with its low part, and masks: NaN or Inf in the core, a core of zeros, w = 0.
+def respond(
+    variance,
+    diff,
+    epsilons,
+    inverse,
+    w_how,
+    once_how,
+    root_how,
+    rstd_how,
+    core_how,
+    low,
+    scale,
+    scale_low,
+    nonfinite,
+    zero,
+    nothing,
+):
+    """Write r_hat of rows, `low` with its low part, and masks: NaN or Inf in the core, a core of zeros, w = 0.
 
-    variance, diff: in the carrier; epsilons: as the kernel holds them, in the carrier. inverse: a tuple of no element
-    for "div", one for "recip_sqrt", two for "rsqrt".
+    variance, diff: in the carrier; epsilons: as the kernel holds them, in the carrier. inverse: as in `stages`.
     """
-    one, zeros, most = splat(variance.dtype.type(1)), splat(variance.dtype.type(0)), splat(np.finfo(variance.dtype).max)
-    shape, groups = (len(epsilons), len(variance)), (len(epsilons), len(variance) // LANES)
-    scale, scale_low = np.empty(shape), np.zeros(shape if low else (len(epsilons), 0))
-    nonfinite, zero, nothing = np.empty(groups, np.uint16), np.empty(groups, np.uint16), np.empty(groups, np.uint16)
+    zeros, most = splat(variance.dtype.type(0)), splat(np.finfo(variance.dtype).max)
     for e in range(len(epsilons)):
         epsilon, scales, scales_low = splat(epsilons[e]), scale[e], scale_low[e]
-        for g in range(groups[1]):
-            w = rounded(load(variance, LANES * g) + epsilon, w_how)
-            if len(inverse) == 2:
-                once = rounded(splat(1.0) / root(widened(w)), once_how)
-                inverted = rounded(like(once, w), rstd_how)
-            else:
-                inverted = rounded(root(w), root_how)
-                if len(inverse) == 1:
-                    inverted = rounded(one / inverted, rstd_how)
-            r, v = widened(inverted), load(diff, LANES * g)
+        for g in range(len(variance) // LANES):
+            w, divisor = inverted(load(variance, LANES * g), epsilon, inverse, w_how, once_how, root_how, rstd_how)
+            r, v = widened(divisor), load(diff, LANES * g)
             if len(inverse) == 0:
                 r, r_low = reciprocal(r)
                 if low:
                     store(scales_low, LANES * g, r_low)
-                core = rounded(v / inverted, core_how)
+                core = rounded(v / divisor, core_how)
             else:
-                core = rounded(v * inverted, core_how)
+                core = rounded(v * divisor, core_how)
             store(scales, LANES * g, r)
             nonfinite[e, g] = ALL ^ packed(magnitude(core) <= most)
             zero[e, g] = packed(core == zeros)
             nothing[e, g] = packed(w == zeros)
-    return scale, scale_low, nonfinite, zero, nothing
 
 
 @inlined
@@ -102,7 +121,7 @@ def row_error(r, difference, rho, q, S, D, A, emptied, nonfinite):
     return chosen(unpacked(nonfinite), splat(np.nan), error)
 
 
-@compiled
+@compiled_with_arrays
 def deviations(table, masks, limits, rho, rho_low, low, scale, scale_low, nonfinite):
     """Return for each epsilon how many rows fail and how many are not finite, the largest F and the number of its row.
 
@@ -142,12 +161,6 @@ def larger(values, i, best, best_at):
 @inlined
 def first_largest(values, at):
     """Return the largest of some lanes and the least number of a row that has it; at: where they are from."""
-    numbers, rows = np.empty(LANES), np.empty(LANES)
-    store(numbers, 0, values)
-    store(rows, 0, at)
-    best, row = numbers[0], rows[0]
-    for lane in range(1, LANES):
-        here = rows[lane] + lane
-        if numbers[lane] > best or (numbers[lane] == best and here < row):
-            best, row = numbers[lane], here
-    return best, np.int64(row)
+    best = greatest(values)
+    where = chosen(values == splat(best), at + lane_numbers(), splat(LARGEST))
+    return best, np.int64(-greatest(blank(where) - where))

@@ -44,14 +44,18 @@ def first_half(d):
 
 
 @inlined
-def tree_sum(terms, padded, how):
-    """Sum by halves in place; terms are padded with zeros to a multiple of 16."""
+def tree_sum(source, start, terms, padded, how):
+    """Sum by halves elements from `start` on, zeros to a multiple of 16 at their end; terms: room for half of them."""
     half = first_half(padded)
-    while half >= 16:
-        for i in range(0, min(half, padded - half), 16):
-            store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
-        padded = half
+    for i in range(0, half, 16):
+        total = load(source, start + i)
+        if i + half < padded:
+            total = rounded(total + load(source, start + i + half), how)
+        store(terms, i, total)
+    while half > 16:
         half //= 2
+        for i in range(0, half, 16):
+            store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
     lanes = load(terms, 0)
     lanes = rounded(lanes + rotated8(lanes), how)
     lanes = rounded(lanes + rotated4(lanes), how)

@@ -1,0 +1,259 @@
+"""A kernel on rows, from the cast to the core, a few rows at a time: what their elements need stays in the cache.
+
+Between passes over the elements of a row stand stages of one number a row, which run for sixteen rows at once
+(`stages`). Rows, flags and rounding constants are as in `references` and `rounding`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compiling import compiled, inlined
+from .lanes import LANES, blank, chosen, count, lanes_below, like, load, magnitude, packed, splat, store, widened
+from .references import SPLIT, kept, pair
+from .rounding import How, rounded
+from .stages import averaged, clamped, inverted, largest_difference
+from .sums import lane_total, serial_sums, tree_sum, two_product
+
+FAR = 2.0**20  # times q: where a mean square so much larger than that of the row leaves too few digits for the rest
+# what is given of each row, and what is found
+GIVEN = ("a", "b", "variance", "root", "root_low", "h_max", "h_min")
+FOUND = ("total", "mean", "diff", "square", "square_sum", "raw_variance", "variance", "D", "S", "A", "v_mean", "error")
+A_GIVEN, B_GIVEN, Q_GIVEN, ROOT, ROOT_LOW, H_MAX, H_MIN = range(len(GIVEN))
+TOTAL, MEAN, DIFF, SQUARE, SQUARE_SUM, RAW, VARIANCE, D, S, A, V_MEAN, ERROR = range(len(FOUND))
+CAST_SHIFT, CAST_D, CAST_S = range(3)  # of the cast, where it is counted
+CAST_FOUND = 3
+
+
+class Steps(NamedTuple):
+    """How a kernel rounds at each stage, in its carrier (`wide`: in float64), and flags.
+
+    () leaves out what (0,) asks for, so that less is compiled. serial, square_serial: sums from left to right, else by
+    halves. reciprocals: as in `stages.averaged`; clamp, inverse: as in `stages`. of_h: squares are of h, and that of
+    the mean is taken off (one pass). rms: no mean. low: v has a low part that counts. means: v_mean is wanted. counted:
+    the cast is counted and compared. finish: the core is wanted.
+    """
+
+    cast: How
+    sum: How
+    mean_wide: How
+    mean: How
+    diff: How
+    square: How
+    term: How
+    square_sum: How
+    variance_wide: How
+    variance: How
+    w: How
+    once: How
+    root: How
+    rstd: How
+    normalized: How
+    output: How
+    serial: tuple[Any, ...]
+    square_serial: tuple[Any, ...]
+    mean_reciprocal: tuple[Any, ...]
+    variance_reciprocal: tuple[Any, ...]
+    clamp: tuple[Any, ...]
+    inverse: tuple[Any, ...]
+    of_h: tuple[Any, ...]
+    rms: tuple[Any, ...]
+    low: tuple[Any, ...]
+    means: tuple[Any, ...]
+    counted: tuple[Any, ...]
+    finish: tuple[Any, ...]
+
+
+class Room(NamedTuple):
+    """Memory for the rows that are worked on at once: h, then v_hat; v and its low part; terms of a sum."""
+
+    h: Any
+    v: Any
+    v_low: Any
+    terms: Any
+    sums: Any
+    scalars: Any
+
+
+@compiled
+def emulate(
+    x, d, rows_at_once, steps, epsilon, normal, largest, given, finite, room, found, cast_found, counts, failed
+):
+    """Write what a kernel makes of rows; x: flat, rows of d elements and zeros to a multiple of 16.
+
+    epsilon: as the kernel holds it. normal, largest: of the cast, in the dtype of x. finite: rows that are so after the
+    cast. given, found, cast_found: by `GIVEN`, `FOUND` and so on: a column a row, with 16 columns to spare. counts: of
+    the cast, numbers that are not finite any more, subnormal ones, zeros, zeros of the file. failed: rows
+    with NaN or Inf in the core.
+    """
+    padded, n = len(room.h) // rows_at_once, len(finite)
+    carrier = splat(room.h[0])
+    sums, scalars = room.sums, room.scalars
+    for start in range(0, n, rows_at_once):
+        rows = min(rows_at_once, n - start)
+        for k in range(rows):
+            row, at = start + k, k * padded
+            least = _cast_row(x, row * padded, d, steps, largest, room, at, row, cast_found)
+            if len(steps.counted) and (not finite[row] or _unusual(least, normal)):
+                _count_unusual(x, row * padded, d, steps.cast, normal, largest, counts)
+            if len(steps.rms) == 0 and len(steps.serial) == 0:
+                sums[k] = tree_sum(room.h, at, room.terms, padded, steps.sum)
+        mean = blank(carrier)
+        if len(steps.rms) == 0:
+            if len(steps.serial):
+                store(sums, 0, serial_sums(room.h, padded, d, steps.sum))
+            total = load(sums, 0)
+            mean = averaged(total, d, steps.mean_reciprocal, steps.mean_wide, steps.mean)
+            store(found[TOTAL], start, widened(total))
+        store(scalars, 0, mean)
+        for k in range(rows):
+            at_terms = k * padded if len(steps.square_serial) else 0
+            _square_row(
+                x, (start + k) * padded, d, steps, scalars[k], room, k * padded, at_terms, start + k, given, found,
+                cast_found,
+            )  # fmt: skip
+            if len(steps.square_serial) == 0:
+                sums[k] = tree_sum(room.terms, 0, room.terms, padded, steps.square_sum)
+        if len(steps.square_serial):
+            store(sums, 0, serial_sums(room.terms, padded, d, steps.square_sum))
+        inverse, lost = _of_sums(load(sums, 0), mean, d, steps, epsilon, start, given, found)
+        if len(steps.finish):
+            store(scalars, 0, inverse)
+            for k in range(rows):
+                _core_row(d, steps, scalars[k], room, k * padded, start + k, given, found)
+                failed[start + k] = lost >> k & 1
+
+
+@inlined
+def _cast_row(x, base, d, steps, largest, room, at, row, cast_found):
+    """Write the cast row to h, what the cast adds on average; return the least magnitudes."""
+    total, most, carrier = splat(0.0), splat(largest), splat(room.h[0])
+    least = most
+    for i in range(0, d, LANES):
+        values = load(x, base + i)
+        h = rounded(values, steps.cast)
+        store(room.h, at + i, like(h, carrier))
+        if len(steps.counted):
+            size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), most)
+            least = chosen(size < least, size, least)
+            if len(steps.cast):
+                total = total + widened(h - values)
+    if len(steps.counted):
+        cast_found[CAST_SHIFT, row] = lane_total(total) / d if len(steps.cast) and len(steps.rms) == 0 else 0.0
+    return least
+
+
+@inlined
+def _unusual(least, normal):
+    return count((least < splat(normal)) | (least == blank(least)))
+
+
+@inlined
+def _count_unusual(x, base, d, how, normal, largest, counts):
+    most, smallest = splat(largest), splat(normal)
+    nothing = blank(most)
+    for i in range(0, d, LANES):
+        values, inside = load(x, base + i), lanes_below(d - i)
+        h = rounded(values, how)
+        size = magnitude(h)
+        counts[0] += count(inside) - count(inside & (size <= most))
+        counts[1] += count(inside & (nothing < size) & (size < smallest))
+        counts[2] += count(inside & (h == nothing))
+        counts[3] += count(inside & (values == nothing))
+
+
+@inlined
+def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, cast_found):
+    """Write v_hat over h, v, and the terms of the sum of squares; compare v_hat and the cast row with v."""
+    zero = splat(0.0)
+    middle, center, rest = splat(mean), splat(given[A_GIVEN, row]), splat(given[B_GIVEN, row])
+    D_lanes = S_lanes = A_lanes = M_lanes = cast_D = cast_S = zero
+    compares = len(steps.counted) and len(steps.cast)
+    shift = splat(cast_found[CAST_SHIFT, row] if compares else 0.0)
+    for i in range(0, d, LANES):
+        values, h = load(x, base + i), load(room.h, at + i)
+        v_hat = kept(rounded(h - middle, steps.diff), i, d)
+        term = h if len(steps.of_h) else v_hat
+        store(room.terms, at_terms + i, rounded(term * term, steps.term))
+        if len(steps.low):
+            v, v_low = pair(widened(values), center, rest)
+            v, v_low = kept(v, i, d), kept(v_low, i, d)
+            store(room.v_low, at + i, v_low)
+            deviation = (widened(v_hat) - v) - v_low
+            S_lanes = S_lanes + deviation * v
+        else:
+            v = kept((widened(values) - center) - rest, i, d)
+            deviation = widened(v_hat) - v
+        D_lanes = D_lanes + deviation * deviation
+        A_lanes = A_lanes + widened(v_hat) * widened(v_hat)
+        if len(steps.means):
+            M_lanes = M_lanes + widened(v_hat)
+        if compares:
+            c = kept(widened(like(h, values) - values) - shift, i, d)
+            cast_D = cast_D + c * c
+            cast_S = cast_S + c * v
+        store(room.v, at + i, v)
+        store(room.h, at + i, v_hat)
+    found[D, row], found[A, row] = lane_total(D_lanes) / d, lane_total(A_lanes) / d
+    found[V_MEAN, row] = lane_total(M_lanes) / d
+    if compares:
+        cast_found[CAST_D, row], cast_found[CAST_S, row] = lane_total(cast_D) / d, lane_total(cast_S) / d
+    if len(steps.low):
+        found[S, row] = lane_total(S_lanes) / d
+    else:
+        # from A = q + 2 S + D, to 1e-16 of the largest of them: far below what these formats resolve
+        found[S, row] = ((found[A, row] - given[Q_GIVEN, row]) - found[D, row]) / 2
+        if found[A, row] > FAR * given[Q_GIVEN, row]:
+            for i in range(0, d, LANES):
+                v = load(room.v, at + i)
+                S_lanes = S_lanes + (widened(load(room.h, at + i)) - v) * v
+            found[S, row] = lane_total(S_lanes) / d
+
+
+@inlined
+def _of_sums(square_sum, mean, d, steps, epsilon, start, given, found):
+    """Write what follows from the sums of sixteen rows; return their inverse and which fail in the core, packed."""
+    h_max, h_min = like(load(given[H_MAX], start), mean), like(load(given[H_MIN], start), mean)
+    ends = largest_difference(h_max, h_min, blank(mean), ())
+    diff = ends if len(steps.rms) else largest_difference(h_max, h_min, mean, steps.diff)
+    squared = ends if len(steps.of_h) else diff
+    raw = averaged(square_sum, d, steps.variance_reciprocal, steps.variance_wide, steps.variance)
+    if len(steps.of_h):
+        raw = rounded(raw - rounded(mean * mean, steps.variance), steps.variance)
+    variance = clamped(raw, steps.clamp)
+    store(found[MEAN], start, widened(mean))
+    store(found[DIFF], start, widened(diff))
+    store(found[SQUARE], start, widened(rounded(squared * squared, steps.square)))
+    store(found[SQUARE_SUM], start, widened(square_sum))
+    store(found[RAW], start, widened(raw))
+    store(found[VARIANCE], start, widened(variance))
+    if len(steps.finish) == 0:
+        return mean, 0
+    _, inverse = inverted(variance, splat(epsilon), steps.inverse, steps.w, steps.once, steps.root, steps.rstd)
+    core = rounded(_normalized(diff, inverse, steps), steps.output)
+    return inverse, packed(magnitude(core) <= splat(np.finfo(epsilon).max)) ^ 0xFFFF
+
+
+@inlined
+def _normalized(v_hat, inverse, steps):
+    return rounded(v_hat * inverse if len(steps.inverse) else v_hat / inverse, steps.normalized)
+
+
+@inlined
+def _core_row(d, steps, inverse, room, at, row, given, found):
+    """Write the RMS of core - v rho, rho the exact 1/std."""
+    scale, exact, exact_low = splat(inverse), splat(given[ROOT, row]), splat(given[ROOT_LOW, row])
+    errors, split = splat(0.0), splat(SPLIT)
+    for i in range(0, d, LANES):
+        n = _normalized(load(room.h, at + i), scale, steps)
+        core, v = kept(widened(rounded(n, steps.output)), i, d), load(room.v, at + i)
+        if len(steps.low):
+            product, product_low = two_product(v, exact, split)
+            low = (product_low + load(room.v_low, at + i) * exact) + v * exact_low
+            difference = (core - product) - low
+        else:
+            difference = core - v * exact
+        errors = errors + difference * difference
+    found[ERROR, row] = np.sqrt(lane_total(errors) / d)
