@@ -12,12 +12,10 @@ from ..arithmetic import Workspace, round_number, rounded
 from ..formats import Format
 from ..kernels import Kernel
 from . import elements, interpreter, numpy_engine
-from .cast import cast_of_ends
-from .compiled import emulation, loops
+from .compiled import casts, emulation, loops, references
 from .compiled.lanes import LANES
 from .compiled.rounding import how
 from .compiled.steps import covers_inverse, flag, steps_of
-from .epsilon import cast_error
 from .numba_rows import Rows
 from .rows import CastStatistics, KernelStatistics, Plan, pick
 
@@ -27,18 +25,17 @@ AT_ONCE = 1 << 15
 
 
 def run(
-    rows: Rows, casts: dict[Format, CastStatistics], fmt: Format, kernel: Kernel, plan: Plan, ws: Workspace
+    rows: Rows, known: dict[Format, CastStatistics], fmt: Format, kernel: Kernel, plan: Plan, ws: Workspace
 ) -> KernelStatistics:
-    """Return what a kernel makes of rows; what its cast does to them is added to `casts` where that is not known."""
+    """Return what a kernel makes of rows; what its cast does to them is added to `known` where that is not known."""
     T, affine = kernel.stages(fmt).T, plan.weight is not None or plan.bias is not None
     # what weight and bias make of a core, and other ways to invert a root, is left to what runs one epsilon
     plain = not affine and covers_inverse(fmt, kernel, plan.rms)
-    counted = T not in casts
-    if counted:
-        casts[T] = cast_of_ends(rows.statistics, T, plan)
-    found, failed = _emulate(rows, casts[T], fmt, kernel, plan, ws, counted=counted, finish=plain)
+    found, failed, cast = _emulate(rows, fmt, kernel, plan, ws, counted=T not in known, finish=plain)
+    if cast is not None:
+        known[T] = cast
     if not plain or (plan.points and plan.by_elements):
-        centered = _centered(found, casts[T], rows.d, fmt, kernel, plan)
+        centered = _centered(found, known[T], rows.d, fmt, kernel, plan)
         moments = found["D"], found["S"], found["A"], found["v_mean"]
         run_at = partial(_elements, rows, centered, fmt, kernel, plan)
         meant = run_at(plan.epsilon, meant=plan.model_epsilon)
@@ -46,7 +43,7 @@ def run(
     nan, inf = np.zeros((2, len(failed)), np.int64)
     if failed.any():
         sums = {name: column[failed] for name, column in found.items()}
-        centered = _centered(sums, pick(casts[T], failed), rows.d, fmt, kernel, plan)
+        centered = _centered(sums, pick(known[T], failed), rows.d, fmt, kernel, plan)
         part = _elements(rows.some(failed), centered, fmt, kernel, plan, plan.epsilon)
         nan[failed], inf[failed] = part.core_nan, part.core_inf
         found["error"][failed] = np.nan
@@ -62,36 +59,40 @@ def run(
 
 
 def _emulate(
-    rows: Rows,
-    cast: CastStatistics,
-    fmt: Format,
-    kernel: Kernel,
-    plan: Plan,
-    ws: Workspace,
-    *,
-    counted: bool,
-    finish: bool,
-) -> tuple[dict[str, Array], Array]:
-    """Return the statistics of rows by name, and which rows have NaN or Inf in the core; count the cast if asked to."""
-    at, n, real = kernel.stages(fmt), len(rows.x), rows.x.dtype.type
+    rows: Rows, fmt: Format, kernel: Kernel, plan: Plan, ws: Workspace, *, counted: bool, finish: bool
+) -> tuple[dict[str, Array], Array, CastStatistics | None]:
+    """Return statistics of rows by name, which have NaN or Inf in the core, and what the cast does if it is counted."""
+    at, n, real, size = kernel.stages(fmt), len(rows.x), rows.x.dtype.type, rows.given.shape[1]
     carrier, padded = np.dtype(at.T.carrier), rows.x.shape[1]
-    steps = steps_of(fmt, kernel, plan, rows.x.dtype.name, counted=counted, finish=finish)
-    given = rows.given(cast, plan.model_epsilon)
-    found, of_cast = (np.zeros((size, given.shape[1])) for size in (len(emulation.FOUND), emulation.CAST_FOUND))
-    counts, failed = np.zeros(4, np.int64), np.zeros(n, bool)
+    steps = steps_of(fmt, kernel, plan, rows.x.dtype.name, finish=finish)
     serial = steps.serial or steps.square_serial
     at_once = LANES if serial else max(1, min(LANES, AT_ONCE // padded // (carrier.itemsize + rows.x.itemsize + 8)))
+    found, failed = np.empty((len(emulation.FOUND), size)), np.zeros(n, bool)
+    cast, counts = np.empty((len(casts.FOUND), size)) if counted else None, np.zeros(4, np.int64)
     epsilon = carrier.type(round_number(plan.epsilon, at.epsilon) if finish else 0)
     emulation.emulate(
-        rows.x.reshape(-1), rows.d, at_once, steps, epsilon, real(at.T.smallest_normal), np.finfo(real).max, given,
-        cast.finite, _room(at_once, padded, carrier, steps, ws), found, of_cast, counts, failed,
+        rows.x.reshape(-1), rows.d, at_once, steps, epsilon,
+        real(at.T.smallest_normal), rows.given, _room(at_once, padded, carrier, steps, ws), found, failed, cast, counts,
     )  # fmt: skip
-    if counted:
-        cast.shift, cast.D, cast.S = of_cast[:, :n]
-        cast.overflow, cast.subnormal, zeros, file_zeros = map(int, counts)
-        cast.underflow, cast.nonzero = zeros - file_zeros, n * rows.d - file_zeros
-        cast.error = cast_error(rows.statistics, cast, (plan.model_epsilon,))[0]
-    return dict(zip(emulation.FOUND, found[:, :n], strict=True)), failed
+    columns = dict(zip(emulation.FOUND, found[:, :n], strict=True))
+    return columns, failed, None if cast is None else _judged(rows, cast, counts, plan)
+
+
+def _judged(rows: Rows, cast: Array, counts: Array, plan: Plan) -> CastStatistics:
+    """Return the statistics of a cast."""
+    n = len(rows.x)
+    finite, constant = np.empty(n, bool), np.empty(n, bool)
+    casts.judge(rows.given, plan.model_epsilon, plan.rms, cast, finite, constant)
+    overflow, subnormal, zeros, file_zeros = map(int, counts)
+    return CastStatistics(
+        **dict(zip(casts.FOUND, cast[:, :n], strict=True)),
+        finite=finite,
+        constant=constant,
+        overflow=overflow,
+        underflow=zeros - file_zeros,
+        subnormal=subnormal,
+        nonzero=n * rows.d - file_zeros,
+    )
 
 
 def _room(at_once: int, padded: int, carrier: np.dtype[Any], steps: emulation.Steps, ws: Workspace) -> emulation.Room:
@@ -136,9 +137,10 @@ def _elements(
     nan, inf = rows.empty(np.int64), rows.empty(np.int64)
     output_how = () if at.output is at.normalized else hows(at.output)
     cast_how, diff_how = how(at.T, x.dtype.name), () if plan.rms else hows(at.diff)
+    taken_off = rows.column(references.A), rows.column(references.B)
     steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, flag(kernel.inverse == "div"))
     loops.cores(
-        *steps, hows(at.normalized), output_how, failed, largest, rows.a, rows.b, rho, rho_low,
+        *steps, hows(at.normalized), output_how, failed, largest, *taken_off, rho, rho_low,
         flag(fmt.precision == 53), flag(meant is None), error, total, square, nan, inf,
     )  # fmt: skip
     output_nan, output_inf, overflow = nan, inf, np.zeros(n, bool)

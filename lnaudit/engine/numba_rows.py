@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,30 @@ from numpy.typing import NDArray
 from ..arithmetic import Workspace
 from ..double_double import two_sum
 from . import numpy_engine
-from .compiled import references
+from .compiled import exact, references
 from .compiled.lanes import LANES
 from .reference import EXTREME_EXPONENT, divide, inverse_root
-from .rows import CastStatistics, InputStatistics, Plan, pick
+from .rows import InputStatistics, Plan, pick
 
 Array = NDArray[Any]
 
 
 @dataclass(kw_only=True)
 class Rows:
-    """Finite rows of a block: x of shape (n, padded), d elements each, and their reference v = (x - a) - b."""
+    """Finite rows of a block: x of shape (n, padded), d elements each.
+
+    given: by `references`, a column a row, with columns to spare: the row is v = (x - a) - b, and so on.
+    """
 
     x: Array
     d: int
     statistics: InputStatistics
-    a: Array
-    b: Array
-    _roots: dict[float, tuple[Array, Array]] = field(default_factory=dict)
+    given: Array
+
+    def column(self, number: int) -> Array:
+        """Return a number a row of what is given."""
+        column: Array = self.given[number, : len(self.x)]
+        return column
 
     def empty(self, dtype: Any = np.float64) -> Array:
         """Return room for a number a row."""
@@ -36,50 +42,58 @@ class Rows:
 
     def root(self, epsilon: float) -> tuple[Array, Array]:
         """Return 1/sqrt(q + epsilon) as a sum of two float64."""
-        if epsilon not in self._roots:
-            s = self.statistics
-            self._roots[epsilon] = inverse_root(s.variance, s.variance_low, s.unit, epsilon)
-        return self._roots[epsilon]
-
-    def given(self, cast: CastStatistics, epsilon: float) -> Array:
-        """Return what `compiled.emulation` is told of the rows, with columns to spare."""
-        columns = (self.a, self.b, self.statistics.variance, *self.root(epsilon), cast.h_max, cast.h_min)
-        table = np.zeros((len(columns), len(self.x) + LANES))
-        for row, column in zip(table, columns, strict=True):
-            row[: len(self.x)] = column
-        return table
+        s = self.statistics
+        return inverse_root(s.variance, s.variance_low, s.unit, epsilon)
 
     def some(self, chosen: Array) -> Rows:
         """Return some of the rows."""
-        part = pick(self.statistics, chosen)
-        return Rows(x=self.x[chosen], d=self.d, statistics=part, a=self.a[chosen], b=self.b[chosen])
+        given = _columns(self.given, chosen)
+        return Rows(x=self.x[chosen], d=self.d, statistics=pick(self.statistics, chosen), given=given)
+
+
+def _columns(given: Array, chosen: Array) -> Array:
+    some = np.zeros((len(given), _room(int(chosen.sum()))))
+    some[:, : int(chosen.sum())] = given[:, : len(chosen)][:, chosen]
+    return some
 
 
 def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | None:
     """Return the rows that are finite and their reference; None if one is so large or small that it must be scaled."""
     d, precise = plan.features, plan.needs_double_double
     x = _padded(block)
-    x_max, x_min, finite = np.empty(len(x)), np.empty(len(x)), np.empty(len(x), bool)
-    a, b, variance = np.zeros(len(x)), np.zeros(len(x)), np.zeros(len(x))
-    ends = (np.finfo(x.dtype).max, x_max, x_min, finite)
+    given, finite = np.zeros((references.GIVEN, _room(len(x)))), np.empty(len(x), bool)
+    largest = np.finfo(x.dtype).max
     if precise:
-        references.ends(x, d, *ends)
+        references.ends(x, d, largest, given, finite)
     else:
-        references.corrected_reference(x, d, plan.rms, *ends, a, b, variance)
-    statistics = numpy_engine.input_statistics(x_max, x_min, finite, first_row, plan, lambda: x[~finite, :d].T)
+        references.corrected_reference(x, d, plan.rms, largest, given, finite)
+    ends = given[references.X_MAX, : len(x)], given[references.X_MIN, : len(x)]
+    statistics = numpy_engine.input_statistics(*ends, finite, first_row, plan, lambda: x[~finite, :d].T)
     if not finite.all():
-        x, a, b, variance = x[finite], a[finite], b[finite], variance[finite]
-    exponents = np.frexp(np.maximum(np.abs(statistics.x_max), np.abs(statistics.x_min)))[1]
-    if (np.abs(exponents) > EXTREME_EXPONENT).any():
+        x, given = x[finite], _columns(given, finite)
+    rows = Rows(x=x, d=d, statistics=statistics, given=given)
+    if x.itemsize == 8 and _must_be_scaled(statistics):
         return None
-    rows = Rows(x=x, d=d, statistics=statistics, a=a, b=b)
-    statistics.variance = variance
     if precise:
         _refer_precisely(rows, plan, ws)
     elif not plan.rms:
         # of a constant row too: what is taken off is its mean
-        statistics.mean, statistics.mean_low = two_sum(a, b)
+        statistics.mean, statistics.mean_low = two_sum(rows.column(references.A), rows.column(references.B))
+    statistics.variance = rows.column(references.Q)
+    if precise:
+        statistics.variance_low = rows.column(references.Q_LOW)
+    exact.roots(given, plan.model_epsilon, precise)
     return rows
+
+
+def _must_be_scaled(s: InputStatistics) -> bool:
+    exponents = np.frexp(np.maximum(np.abs(s.x_max), np.abs(s.x_min)))[1]
+    return bool((np.abs(exponents) > EXTREME_EXPONENT).any())
+
+
+def _room(rows: int) -> int:
+    """Return a multiple of 16 with at least 16 to spare."""
+    return (rows // LANES + 2) * LANES
 
 
 def _padded(block: Array) -> Array:
@@ -95,14 +109,15 @@ def _padded(block: Array) -> Array:
 
 def _refer_precisely(rows: Rows, plan: Plan, ws: Workspace) -> None:
     s, total, low = rows.statistics, rows.empty(), rows.empty()
+    a, b = rows.column(references.A), rows.column(references.B)
     room = [ws.array(name, rows.x.shape[1:], "float64") for name in ("terms", "terms_low")]
     s.precise = True
     if not plan.rms:
         references.sums_of_pairs(rows.x, rows.d, total, low, *room)
-        rows.a, rows.b = divide(total, low, rows.d)
-    s.mean, s.mean_low = rows.a.copy(), rows.b.copy()
-    references.squares_of_pairs(rows.x, rows.d, s.constant, rows.a, rows.b, total, low, *room)
-    s.variance, s.variance_low = divide(total, low, rows.d)
+        a[:], b[:] = divide(total, low, rows.d)
+    s.mean, s.mean_low = a.copy(), b.copy()
+    references.squares_of_pairs(rows.x, rows.d, s.constant, a, b, total, low, *room)
+    rows.column(references.Q)[:], rows.column(references.Q_LOW)[:] = divide(total, low, rows.d)
     # of a constant row nothing is left
-    np.copyto(rows.a, s.x_max, where=s.constant)
-    np.copyto(rows.b, 0.0, where=s.constant)
+    np.copyto(a, s.x_max, where=s.constant)
+    np.copyto(b, 0.0, where=s.constant)

@@ -57,7 +57,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
 
 
 class _NoCollection(event.Listener):
-    """Stops the collection of garbage while something is compiled: it would take a sixth of the time, and finds none."""
+    """Stops the collection of garbage while something is compiled: it takes a sixth of the time and finds none."""
 
     def __init__(self) -> None:
         self._depth, self._was_on = 0, False

@@ -10,21 +10,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import casts, references
 from .compiling import compiled, inlined
-from .lanes import LANES, blank, chosen, count, lanes_below, like, load, magnitude, packed, splat, store, widened
+from .lanes import (
+    LANES,
+    blank,
+    chosen,
+    count,
+    is_finite,
+    lanes_below,
+    like,
+    load,
+    magnitude,
+    packed,
+    splat,
+    store,
+    widened,
+)
 from .references import SPLIT, kept, pair
 from .rounding import How, rounded
 from .stages import averaged, clamped, inverted, largest_difference
 from .sums import lane_total, serial_sums, tree_sum, two_product
 
 FAR = 2.0**20  # times q: where a mean square so much larger than that of the row leaves too few digits for the rest
-# what is given of each row, and what is found
-GIVEN = ("a", "b", "variance", "root", "root_low", "h_max", "h_min")
+# columns of what is found of each row
 FOUND = ("total", "mean", "diff", "square", "square_sum", "raw_variance", "variance", "D", "S", "A", "v_mean", "error")
-A_GIVEN, B_GIVEN, Q_GIVEN, ROOT, ROOT_LOW, H_MAX, H_MIN = range(len(GIVEN))
 TOTAL, MEAN, DIFF, SQUARE, SQUARE_SUM, RAW, VARIANCE, D, S, A, V_MEAN, ERROR = range(len(FOUND))
-CAST_SHIFT, CAST_D, CAST_S = range(3)  # of the cast, where it is counted
-CAST_FOUND = 3
 
 
 class Steps(NamedTuple):
@@ -32,8 +43,8 @@ class Steps(NamedTuple):
 
     () leaves out what (0,) asks for, so that less is compiled. serial, square_serial: sums from left to right, else by
     halves. reciprocals: as in `stages.averaged`; clamp, inverse: as in `stages`. of_h: squares are of h, and that of
-    the mean is taken off (one pass). rms: no mean. low: v has a low part that counts. means: v_mean is wanted. counted:
-    the cast is counted and compared. finish: the core is wanted.
+    the mean is taken off (one pass). rms: no mean. low: v has a low part that counts. means: v_mean is wanted. finish:
+    the core is wanted.
     """
 
     cast: How
@@ -62,12 +73,14 @@ class Steps(NamedTuple):
     rms: tuple[Any, ...]
     low: tuple[Any, ...]
     means: tuple[Any, ...]
-    counted: tuple[Any, ...]
     finish: tuple[Any, ...]
 
 
 class Room(NamedTuple):
-    """Memory for the rows that are worked on at once: h, then v_hat; v and its low part; terms of a sum."""
+    """Memory for the rows that are worked on at once: h, then v_hat; v and its low part; terms of a sum.
+
+    sums, scalars: a number a row.
+    """
 
     h: Any
     v: Any
@@ -78,70 +91,76 @@ class Room(NamedTuple):
 
 
 @compiled
-def emulate(
-    x, d, rows_at_once, steps, epsilon, normal, largest, given, finite, room, found, cast_found, counts, failed
-):
+def emulate(x, d, rows_at_once, steps, epsilon, normal, given, room, found, failed, cast, counts):
     """Write what a kernel makes of rows; x: flat, rows of d elements and zeros to a multiple of 16.
 
-    epsilon: as the kernel holds it. normal, largest: of the cast, in the dtype of x. finite: rows that are so after the
-    cast. given, found, cast_found: by `GIVEN`, `FOUND` and so on: a column a row, with 16 columns to spare. counts: of
-    the cast, numbers that are not finite any more, subnormal ones, zeros, zeros of the file. failed: rows
-    with NaN or Inf in the core.
+    epsilon: as the kernel holds it. normal: smallest of the cast, in the dtype of x. given: by `references`, found: by
+    `FOUND`, a column a row, with 16 columns to spare. failed: rows with NaN or Inf in the core. cast: None, or what it
+    does to the rows, by `casts`; counts: its numbers that are not finite any more, subnormal ones, zeros, zeros of the
+    file.
     """
-    padded, n = len(room.h) // rows_at_once, len(finite)
-    carrier = splat(room.h[0])
+    padded, n = len(room.h) // rows_at_once, len(failed)
     sums, scalars = room.sums, room.scalars
     for start in range(0, n, rows_at_once):
         rows = min(rows_at_once, n - start)
+        h_max = like(rounded(like(load(given[references.X_MAX], start), splat(normal)), steps.cast), splat(room.h[0]))
+        h_min = like(rounded(like(load(given[references.X_MIN], start), splat(normal)), steps.cast), splat(room.h[0]))
+        infinite = packed(is_finite(h_max - h_min)) ^ 0xFFFF
+        if cast is not None:
+            store(cast[casts.H_MAX], start, widened(h_max))
+            store(cast[casts.H_MIN], start, widened(h_min))
         for k in range(rows):
             row, at = start + k, k * padded
-            least = _cast_row(x, row * padded, d, steps, largest, room, at, row, cast_found)
-            if len(steps.counted) and (not finite[row] or _unusual(least, normal)):
-                _count_unusual(x, row * padded, d, steps.cast, normal, largest, counts)
+            least = _cast_row(x, row * padded, d, steps, normal, room, at, row, cast)
+            if cast is not None and (infinite >> k & 1 or _unusual(least, normal)):
+                _count_unusual(x, row * padded, d, steps.cast, normal, counts)
             if len(steps.rms) == 0 and len(steps.serial) == 0:
                 sums[k] = tree_sum(room.h, at, room.terms, padded, steps.sum)
-        mean = blank(carrier)
+        mean = blank(h_max)
         if len(steps.rms) == 0:
             if len(steps.serial):
                 store(sums, 0, serial_sums(room.h, padded, d, steps.sum))
-            total = load(sums, 0)
-            mean = averaged(total, d, steps.mean_reciprocal, steps.mean_wide, steps.mean)
-            store(found[TOTAL], start, widened(total))
+            mean = averaged(load(sums, 0), d, steps.mean_reciprocal, steps.mean_wide, steps.mean)
+            store(found[TOTAL], start, widened(load(sums, 0)))
+        else:
+            store(found[TOTAL], start, splat(0.0))
         store(scalars, 0, mean)
         for k in range(rows):
             at_terms = k * padded if len(steps.square_serial) else 0
             _square_row(
-                x, (start + k) * padded, d, steps, scalars[k], room, k * padded, at_terms, start + k, given, found,
-                cast_found,
-            )  # fmt: skip
+                x, (start + k) * padded, d, steps, scalars[k], room, k * padded, at_terms, start + k, given, found, cast
+            )
             if len(steps.square_serial) == 0:
                 sums[k] = tree_sum(room.terms, 0, room.terms, padded, steps.square_sum)
         if len(steps.square_serial):
             store(sums, 0, serial_sums(room.terms, padded, d, steps.square_sum))
-        inverse, lost = _of_sums(load(sums, 0), mean, d, steps, epsilon, start, given, found)
+        variance, diff = _of_sums(load(sums, 0), mean, h_max, h_min, d, steps, start, found)
         if len(steps.finish):
+            _, inverse = inverted(variance, splat(epsilon), steps.inverse, steps.w, steps.once, steps.root, steps.rstd)
             store(scalars, 0, inverse)
+            core = rounded(_normalized(diff, inverse, steps), steps.output)
+            lost = packed(is_finite(core)) ^ 0xFFFF
             for k in range(rows):
                 _core_row(d, steps, scalars[k], room, k * padded, start + k, given, found)
                 failed[start + k] = lost >> k & 1
 
 
 @inlined
-def _cast_row(x, base, d, steps, largest, room, at, row, cast_found):
+def _cast_row(x, base, d, steps, normal, room, at, row, cast):
     """Write the cast row to h, what the cast adds on average; return the least magnitudes."""
-    total, most, carrier = splat(0.0), splat(largest), splat(room.h[0])
-    least = most
+    total, carrier = splat(0.0), splat(room.h[0])
+    least = like(splat(np.inf), splat(normal))
     for i in range(0, d, LANES):
         values = load(x, base + i)
         h = rounded(values, steps.cast)
         store(room.h, at + i, like(h, carrier))
-        if len(steps.counted):
-            size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), most)
+        if cast is not None:
+            size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), least)
             least = chosen(size < least, size, least)
             if len(steps.cast):
                 total = total + widened(h - values)
-    if len(steps.counted):
-        cast_found[CAST_SHIFT, row] = lane_total(total) / d if len(steps.cast) and len(steps.rms) == 0 else 0.0
+    if cast is not None:
+        cast[casts.SHIFT, row] = lane_total(total) / d if len(steps.cast) and len(steps.rms) == 0 else 0.0
     return least
 
 
@@ -151,27 +170,26 @@ def _unusual(least, normal):
 
 
 @inlined
-def _count_unusual(x, base, d, how, normal, largest, counts):
-    most, smallest = splat(largest), splat(normal)
-    nothing = blank(most)
+def _count_unusual(x, base, d, how, normal, counts):
+    smallest = splat(normal)
+    nothing = blank(smallest)
     for i in range(0, d, LANES):
         values, inside = load(x, base + i), lanes_below(d - i)
         h = rounded(values, how)
         size = magnitude(h)
-        counts[0] += count(inside) - count(inside & (size <= most))
+        counts[0] += count(inside) - count(inside & is_finite(h))
         counts[1] += count(inside & (nothing < size) & (size < smallest))
         counts[2] += count(inside & (h == nothing))
         counts[3] += count(inside & (values == nothing))
 
 
 @inlined
-def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, cast_found):
+def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, cast):
     """Write v_hat over h, v, and the terms of the sum of squares; compare v_hat and the cast row with v."""
     zero = splat(0.0)
-    middle, center, rest = splat(mean), splat(given[A_GIVEN, row]), splat(given[B_GIVEN, row])
+    middle, center, rest = splat(mean), splat(given[references.A, row]), splat(given[references.B, row])
     D_lanes = S_lanes = A_lanes = M_lanes = cast_D = cast_S = zero
-    compares = len(steps.counted) and len(steps.cast)
-    shift = splat(cast_found[CAST_SHIFT, row] if compares else 0.0)
+    shift = zero if cast is None else splat(cast[casts.SHIFT, row])
     for i in range(0, d, LANES):
         values, h = load(x, base + i), load(room.h, at + i)
         v_hat = kept(rounded(h - middle, steps.diff), i, d)
@@ -190,7 +208,7 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
         A_lanes = A_lanes + widened(v_hat) * widened(v_hat)
         if len(steps.means):
             M_lanes = M_lanes + widened(v_hat)
-        if compares:
+        if cast is not None and len(steps.cast):
             c = kept(widened(like(h, values) - values) - shift, i, d)
             cast_D = cast_D + c * c
             cast_S = cast_S + c * v
@@ -198,14 +216,14 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
         store(room.h, at + i, v_hat)
     found[D, row], found[A, row] = lane_total(D_lanes) / d, lane_total(A_lanes) / d
     found[V_MEAN, row] = lane_total(M_lanes) / d
-    if compares:
-        cast_found[CAST_D, row], cast_found[CAST_S, row] = lane_total(cast_D) / d, lane_total(cast_S) / d
+    if cast is not None:
+        cast[casts.D, row], cast[casts.S, row] = lane_total(cast_D) / d, lane_total(cast_S) / d
     if len(steps.low):
         found[S, row] = lane_total(S_lanes) / d
     else:
         # from A = q + 2 S + D, to 1e-16 of the largest of them: far below what these formats resolve
-        found[S, row] = ((found[A, row] - given[Q_GIVEN, row]) - found[D, row]) / 2
-        if found[A, row] > FAR * given[Q_GIVEN, row]:
+        found[S, row] = ((found[A, row] - given[references.Q, row]) - found[D, row]) / 2
+        if found[A, row] > FAR * given[references.Q, row]:
             for i in range(0, d, LANES):
                 v = load(room.v, at + i)
                 S_lanes = S_lanes + (widened(load(room.h, at + i)) - v) * v
@@ -213,9 +231,8 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
 
 
 @inlined
-def _of_sums(square_sum, mean, d, steps, epsilon, start, given, found):
-    """Write what follows from the sums of sixteen rows; return their inverse and which fail in the core, packed."""
-    h_max, h_min = like(load(given[H_MAX], start), mean), like(load(given[H_MIN], start), mean)
+def _of_sums(square_sum, mean, h_max, h_min, d, steps, start, found):
+    """Write what follows from the sums of sixteen rows; return their variance and max|v_hat|."""
     ends = largest_difference(h_max, h_min, blank(mean), ())
     diff = ends if len(steps.rms) else largest_difference(h_max, h_min, mean, steps.diff)
     squared = ends if len(steps.of_h) else diff
@@ -229,11 +246,7 @@ def _of_sums(square_sum, mean, d, steps, epsilon, start, given, found):
     store(found[SQUARE_SUM], start, widened(square_sum))
     store(found[RAW], start, widened(raw))
     store(found[VARIANCE], start, widened(variance))
-    if len(steps.finish) == 0:
-        return mean, 0
-    _, inverse = inverted(variance, splat(epsilon), steps.inverse, steps.w, steps.once, steps.root, steps.rstd)
-    core = rounded(_normalized(diff, inverse, steps), steps.output)
-    return inverse, packed(magnitude(core) <= splat(np.finfo(epsilon).max)) ^ 0xFFFF
+    return variance, diff
 
 
 @inlined
@@ -244,7 +257,8 @@ def _normalized(v_hat, inverse, steps):
 @inlined
 def _core_row(d, steps, inverse, room, at, row, given, found):
     """Write the RMS of core - v rho, rho the exact 1/std."""
-    scale, exact, exact_low = splat(inverse), splat(given[ROOT, row]), splat(given[ROOT_LOW, row])
+    scale, exact = splat(inverse), splat(given[references.ROOT, row])
+    exact_low = splat(given[references.ROOT_LOW, row])
     errors, split = splat(0.0), splat(SPLIT)
     for i in range(0, d, LANES):
         n = _normalized(load(room.h, at + i), scale, steps)

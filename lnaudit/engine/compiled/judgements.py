@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled_with_arrays, inlined
+from .exact import cast_error, exact_root, exact_root_low
 from .lanes import LANES, chosen, count, load, magnitude, packed, root, splat, store, unpacked
-from .references import SPLIT
 from .responses import (
     ALL,
     CAST_D,
@@ -20,7 +20,6 @@ from .responses import (
     EMPTIED,
     FINITE,
     KNOWN,
-    LARGEST,
     NEGATIVE,
     PRESENT,
     Q_LOW,
@@ -33,11 +32,8 @@ from .responses import (
     S,
     first_largest,
     larger,
-    root_of,
     row_error,
-    squared,
 )
-from .sums import two_product, two_sum
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
@@ -48,7 +44,6 @@ FAR, FAR_TOO, NONFINITE, ZERO_OVER_ZERO, COLLAPSED, AFFINE, COSTLY, COUNTS = ran
 KEY_SHIFT = 46  # the bits of a float64 that are left number its bin: 64 for each power of two
 BINS = 1 << (63 - KEY_SHIFT)
 INFINITE = 0x7FF0000000000000 >> KEY_SHIFT  # the bin of Inf; what is above holds NaN
-FEW, MANY = 2.0**-500, 2.0**600  # w below is scaled up before the Newton step, its root by 2^-300
 
 
 @compiled_with_arrays
@@ -91,42 +86,6 @@ def point_errors(table, masks, epsilons, features, low, changed, scale, scale_lo
             store(squares, i, (r * scaled) * left)
         dearest[e], dearest_at[e] = first_largest(best, best_at)
     return error, cost, total, square, dearest, dearest_at
-
-
-@inlined
-def exact_root(w):
-    """Return rho = 1/sqrt(w), 0 where w is 0."""
-    rho = splat(1.0) / root(w)
-    return chosen(magnitude(rho) == splat(np.inf), splat(0.0), rho)
-
-
-@inlined
-def exact_root_low(q, q_low, epsilon):
-    """Return what rho of q + q_low + epsilon has beyond one float64, by one Newton step (`engine.reference`)."""
-    one, few, split = splat(1.0), splat(FEW), splat(SPLIT)
-    w, w_low = two_sum(q, epsilon)
-    usable, few = splat(0.0) < w, w < few
-    # an exact power of four keeps the step in range
-    up = chosen(few, splat(MANY), one)
-    w, w_low = w * up, (w_low + q_low) * up
-    y = one / root(w)
-    square, square_low = two_product(y, y, split)
-    product, product_low = two_product(w, square, split)
-    residual = (((one - product) - product_low) - w * square_low) - w_low * square
-    y_low = ((splat(0.5) * y) * residual) * chosen(few, splat(MANY**0.5), one)
-    return chosen(usable, y_low, splat(0.0))
-
-
-@inlined
-def cast_error(q, S, D, w, rho, unchanged, constant):
-    """Return G of rows with finite cast; w: variance of the cast row + epsilon."""
-    rho_h = splat(1.0) / root(w)
-    rho_h = chosen(magnitude(rho_h) <= splat(LARGEST), rho_h, splat(0.0))
-    error = root_of(squared(rho_h - rho, q, rho_h, S, D))
-    if unchanged | constant:
-        error = chosen(unpacked(unchanged), splat(0.0), error)
-        error = chosen(unpacked(constant), root(q) * rho, error)
-    return error
 
 
 @compiled_with_arrays

@@ -209,6 +209,17 @@ magnitude = _unary("llvm.fabs", "Return absolute values.")
 
 
 @intrinsic
+def is_finite(typingctx: Any, x: Any) -> Any:
+    """Return a mask of the lanes that are neither NaN nor Inf."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        infinity = ir.Constant(args[0].type, [float("inf")] * LANES)
+        return builder.fcmp_ordered("<", call_unary(builder, "llvm.fabs", args[0]), infinity)
+
+    return signature(MASK, x), codegen
+
+
+@intrinsic
 def chosen(typingctx: Any, mask: Any, x: Any, y: Any) -> Any:
     """Return x where a mask is set and y elsewhere."""
 

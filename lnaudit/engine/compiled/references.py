@@ -27,6 +27,9 @@ from .lanes import (
 from .sums import added, first_half, lane_total, tree_sum_of_pairs, two_product, two_sum
 
 SPLIT = 134217729.0  # 2^27 + 1
+# columns of the table that the loops fill, one a row: what is taken off, variance, extremes, exact 1/std
+GIVEN = 8
+A, B, Q, Q_LOW, X_MAX, X_MIN, ROOT, ROOT_LOW = range(GIVEN)
 
 
 @inlined
@@ -36,37 +39,37 @@ def kept(x, i, d):
 
 
 @compiled
-def ends(x, d, largest, x_max, x_min, finite):
+def ends(x, d, largest, given, finite):
     """Write the extremes of rows, and whether all elements are finite."""
     for r in range(len(x)):
-        x_max[r], x_min[r], finite[r], _ = _ends_and_sum(x[r], d, splat(largest))
+        given[X_MAX, r], given[X_MIN, r], finite[r], _ = _ends_and_sum(x[r], d, splat(largest))
 
 
 @compiled
-def corrected_reference(x, d, rms, largest, x_max, x_min, finite, a, b, variance):
+def corrected_reference(x, d, rms, largest, given, finite):
     """Write what `ends` does; centre rows in two passes (Chan, Golub, LeVeque 1983), write what is taken off, variance.
 
     Of a constant row, and for RMSNorm a row of zeros, nothing is left. Rows that are not finite get no numbers.
     """
     zero = splat(0.0)
     for r in range(len(x)):
-        row = x[r]
-        x_max[r], x_min[r], finite[r], total = _ends_and_sum(row, d, splat(largest))
-        a[r] = b[r] = variance[r] = 0.0
-        if x_max[r] == x_min[r] and not (rms and x_max[r] != 0.0):
-            a[r] = x_max[r]
+        row, a, b, variance = x[r], 0.0, 0.0, 0.0
+        x_max, x_min, finite[r], total = _ends_and_sum(row, d, splat(largest))
+        if x_max == x_min and not (rms and x_max != 0.0):
+            a = x_max
         elif finite[r]:
             if not rms:
-                a[r] = lane_total(total) / d
-                total, mean = zero, splat(a[r])
+                a = lane_total(total) / d
+                total, mean = zero, splat(a)
                 for i in range(0, d, LANES):
                     total = total + kept(widened(load(row, i)) - mean, i, d)
-                b[r] = lane_total(total) / d
-            total, mean, rest = zero, splat(a[r]), splat(b[r])
+                b = lane_total(total) / d
+            total, mean, rest = zero, splat(a), splat(b)
             for i in range(0, d, LANES):
                 v = kept((widened(load(row, i)) - mean) - rest, i, d)
                 total = total + v * v
-            variance[r] = lane_total(total) / d
+            variance = lane_total(total) / d
+        given[A, r], given[B, r], given[Q, r], given[X_MAX, r], given[X_MIN, r] = a, b, variance, x_max, x_min
 
 
 @inlined

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled, compiled_with_arrays, inlined
+from .exact import LARGEST, root_of, squared
 from .lanes import (
     LANES,
     blank,
@@ -32,7 +33,6 @@ from .sums import two_product
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 ALL = 0xFFFF  # lanes
-LARGEST = np.finfo(np.float64).max
 # rows of the table of statistics: those of the reference and the kernel, then of the cast: S, D, max(q + 2 S + D, 0)
 Q, Q_LOW, S, D, A, V_MEAN, CAST_S, CAST_D, CAST_W = range(9)
 # masks of rows: that are there, not constant, all statistics finite, variance negative, emptied by the kernel; of the
@@ -89,19 +89,6 @@ def reciprocal(b):
     product, error = two_product(high, b, splat(SPLIT))
     low = ((one - product) - error) / b
     return high, chosen(magnitude(low) <= splat(LARGEST), low, splat(0.0))
-
-
-@inlined
-def squared(difference, q, r, S, D):
-    """Return difference^2 q + 2 difference r S + r^2 D, in the order of Horner."""
-    return (difference * q + (splat(2.0) * S) * r) * difference + (r * r) * D
-
-
-@inlined
-def root_of(square):
-    """Return the root of what may have come out a little below 0."""
-    zero = splat(0.0)
-    return root(chosen(square < zero, zero, square))
 
 
 @inlined

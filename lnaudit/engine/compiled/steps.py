@@ -56,8 +56,8 @@ def inverse_hows(at: Stages, inverse: str) -> dict[str, Any]:
     }
 
 
-def steps_of(fmt: Format, kernel: Kernel, plan: Plan, dtype: str, *, counted: bool, finish: bool) -> Steps:
-    """Return how a kernel runs on elements of a dtype; counted: its cast is counted, finish: to the core."""
+def steps_of(fmt: Format, kernel: Kernel, plan: Plan, dtype: str, *, finish: bool) -> Steps:
+    """Return how a kernel runs on elements of a dtype; finish: to the core."""
     at, rms, carrier = kernel.stages(fmt), plan.rms, kernel.stages(fmt).T.carrier
     mean_wide, variance_wide = wider(at.sum, at.mean), wider(at.square_sum, at.variance)
     one_pass = kernel.algorithm == "one_pass" and not rms
@@ -86,7 +86,6 @@ def steps_of(fmt: Format, kernel: Kernel, plan: Plan, dtype: str, *, counted: bo
         rms=flag(rms),
         low=flag(fmt.precision == 53),
         means=flag(bool(plan.points)),
-        counted=flag(counted),
         finish=flag(finish),
         **inverse,
     )
