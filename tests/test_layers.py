@@ -10,7 +10,7 @@ import lnaudit
 PACKAGE = Path(lnaudit.__file__).parent
 # from the bottom up; a name stands for a module or a package
 LAYERS = [
-    {"version", "errors", "wording", "double_double", "plain"},
+    {"version", "errors", "wording", "double_double", "memory", "plain"},
     {"writing"},
     {"formats", "findings", "theory"},
     {"kernels"},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
+
+from ..memory import aligned
 
 Array = NDArray[Any]
 _ITEMSIZE = {"float32": 4, "int32": 4, "uint32": 4, "float64": 8, "int64": 8, "bool": 1}
@@ -23,5 +24,5 @@ class Workspace:
         need = math.prod(shape) * _ITEMSIZE[dtype]
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < need:
-            buffer = self._buffers[name] = np.empty(need, np.uint8)
+            buffer = self._buffers[name] = aligned(need)
         return buffer[:need].view(dtype).reshape(shape)

@@ -251,7 +251,7 @@ def gains(rows: InputStatistics, epsilon: float, features: int, rms: bool, presc
     """
     rho = inverse_roots(rows, (epsilon,), prescale)[0][0]
     dead = (rows.variance == 0) & (epsilon == 0)
-    tangential = np.ldexp(rho, -rows.unit)
+    tangential = np.ldexp(rho, -rows.unit) if rows.scaled else rho
     if rows.scaled:
         # in units of a row near an end of float64 the root may be subnormal or epsilon 0, in its own they are not
         w = np.ldexp(rows.variance, 2 * rows.unit) + np.ldexp(epsilon, -2 * prescale)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LnauditError
+from ..memory import aligned
 from ..site import Array, Rows, cut, normalize_axes
 from ..wording import printable
 from .elements import element_dtype, parameter_dtype
@@ -211,7 +212,7 @@ class NpyRows(Rows):
             ranges[a] = bounds
         lengths = [last - first for first, last in ranges]
         start = self._layout.offset + sum(r[0] * stride for r, stride in zip(ranges, self._strides, strict=True))
-        raw = np.empty(math.prod(lengths), f"u{self.dtype.itemsize}")
+        raw = aligned(math.prod(lengths) * self.dtype.itemsize).view(f"u{self.dtype.itemsize}")
         try:
             read_box(file, start, [(self._strides[a], lengths[a]) for a in self._slowest_first], raw)
         except LnauditError as error:

@@ -116,22 +116,26 @@ class Before:
 def before_epsilon(rows: InputStatistics, cast: CastStatistics, stats: KernelStatistics) -> Before:
     """Say what has gone wrong before epsilon enters."""
     varying = ~rows.constant
+    values = {"sum": stats.total, "mean": stats.mean, "diff": stats.diff, "square": stats.square}
+    values |= {"square_sum": stats.square_sum, "variance": stats.variance}
+    finite = {name: np.isfinite(column) for name, column in values.items()}
     bad = {
         "cast": ~cast.finite | (cast.constant & varying),
-        "sum": ~np.isfinite(stats.total),
-        "mean": ~np.isfinite(stats.mean),
-        "diff": ~np.isfinite(stats.diff) | ((stats.diff == 0) & varying),
-        "square": ~np.isfinite(stats.square) | ((stats.square == 0) & varying),
-        "variance": ~np.isfinite(stats.variance) | (stats.variance < 0) | ((stats.variance == 0) & (stats.square != 0)),
+        "sum": ~finite["sum"],
+        "mean": ~finite["mean"],
+        "diff": ~finite["diff"] | ((stats.diff == 0) & varying),
+        "square": ~finite["square"] | ((stats.square == 0) & varying),
+        "variance": ~finite["variance"] | (stats.variance < 0) | ((stats.variance == 0) & (stats.square != 0)),
     }
     operation = np.full(len(varying), OPERATIONS.index("rounding"), np.int8)
     for number in reversed(range(BEFORE_EPSILON)):
-        np.putmask(operation, bad[OPERATIONS[number]], number)
-    statistics = (stats.total, stats.mean, stats.diff, stats.square_sum, stats.variance)
+        if (wrong := bad[OPERATIONS[number]]).any():
+            np.putmask(operation, wrong, number)
+    finite.pop("square")  # that of the largest magnitude: no number that comes after depends on it
     return Before(
         varying=varying,
         suspect=cast.constant | ~cast.finite,
-        finite=np.logical_and.reduce([np.isfinite(values) for values in statistics]),
+        finite=np.logical_and.reduce(list(finite.values())),
         operation=operation,
     )
 

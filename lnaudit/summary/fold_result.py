@@ -16,6 +16,7 @@ from ..kernels import Kernel
 from ..theory import largest_finite
 from .codes import CODES, DEVIATIONS, OPERATIONS, Before, Judged, code_numbers, first_bad_operation, worst_of_code
 from .model import ResultSummary
+from .parts import chosen
 
 Array = NDArray[Any]
 NEARLY = 0.99  # of the range: what stays below cannot pass it by rounding
@@ -51,9 +52,7 @@ def fold_statistics(
 ) -> Peaks:
     """Fold what does not depend on epsilon."""
     varying = ~rows.constant
-    emulated = np.ldexp(stats.variance, -2 * (rows.unit + plan.prescale))
-    variance_error = np.abs(emulated - rows.variance) / np.where(rows.variance > 0, rows.variance, np.nan)
-    out.variance_error.see(np.where(np.isfinite(stats.variance), variance_error, np.inf)[varying])
+    out.variance_error.see(chosen(_variance_error(rows, stats, plan), varying))
     shares = _shares(cast, stats, fmt, kernel, plan)
     largest = np.maximum.reduce(list(shares.values()))
     if np.isnan(largest).any():
@@ -81,7 +80,7 @@ def fold_statistics(
         variance_nonfinite_rows=int((~np.isfinite(stats.variance) | ~cast.finite).sum()),
         variance_negative_rows=int((stats.raw_variance < 0).sum()),
     )
-    smallest = float(np.ldexp(rows.variance, 2 * rows.unit).min())
+    smallest = float((np.ldexp(rows.variance, 2 * rows.unit) if rows.scaled else rows.variance).min())
     large = np.flatnonzero(largest > HALF_RANGE)
     return Peaks(
         large=large,
@@ -90,6 +89,17 @@ def fold_statistics(
         smallest_variance=smallest,
         reach=largest_finite(plan.weight) * plan.loss_scale,
     )
+
+
+def _variance_error(rows: InputStatistics, stats: KernelStatistics, plan: Plan) -> Array:
+    """Return the relative error of the emulated variance, NaN of a variance 0, Inf where it is not finite."""
+    emulated = stats.variance
+    if rows.scaled or plan.prescale:
+        emulated = np.ldexp(emulated, -2 * (rows.unit + plan.prescale))
+    error = np.abs(emulated - rows.variance)
+    error /= rows.variance if rows.variance.all() else np.where(rows.variance > 0, rows.variance, np.nan)
+    finite = np.isfinite(stats.variance)
+    return error if finite.all() else np.where(finite, error, np.inf)
 
 
 def _shares(cast: CastStatistics, stats: KernelStatistics, fmt: Format, kernel: Kernel, plan: Plan) -> dict[str, Array]:
@@ -171,10 +181,10 @@ def fold_details(
     out.extremes.see("scale_error", np.abs(judged.shared), rows.index, healthy)
     out.extremes.see("residual_error", residual, rows.index, healthy)
     ratio = np.where(judged.nonfinite, np.nan, judged.scale**2 * judged.response.A.reshape(-1))
-    out.ratio.see(ratio[before.varying])
+    out.ratio.see(chosen(ratio, before.varying))
     if kernel.has_closed_form(judged.plan.rms):
         noise = np.broadcast_to(judged.response.D, (1, len(rows.index)))[0]
-        out.noise.see((np.ldexp(noise, 2 * rows.unit) if rows.scaled else noise)[before.varying])
+        out.noise.see(chosen(np.ldexp(noise, 2 * rows.unit) if rows.scaled else noise, before.varying))
     out.counts.update(
         unverified_rows=int(np.count_nonzero(_unverified(judged, fmt))),
         nan=int(stats.core_nan.sum()),
@@ -191,10 +201,10 @@ def _fold_rows_of_codes(judged: Judged, before: Before, numbers: Array, out: Res
     index, failing = judged.rows.index, numbers > 0
     for code in (CODES[number] for number in np.unique(numbers[failing])):
         if code != CODES[-1]:
-            chosen = numbers == CODES.index(code)
+            with_code = numbers == CODES.index(code)
             beside = judged.error if code in DEVIATIONS else None
-            out.extremes.see(f"code {code}", worst_of_code(judged, code), index, chosen, beside)
-            out.first.see_first(f"code {code}", index, chosen)
+            out.extremes.see(f"code {code}", worst_of_code(judged, code), index, with_code, beside)
+            out.first.see_first(f"code {code}", index, with_code)
     out.first.see_first("affine", index, judged.stats.affine_overflow)
     pairs = numbers[failing] * np.int16(len(OPERATIONS)) + first_bad_operation(judged, before)[failing]
     for pair, amount in enumerate(np.bincount(pairs).tolist() if failing.any() else ()):

@@ -11,6 +11,7 @@ from ..engine.epsilon import gains, normalized_scale
 from ..engine.rows import InputStatistics, Plan
 from ..theory import collapse_ratio
 from .model import InputSummary
+from .parts import chosen
 
 Array = NDArray[Any]
 
@@ -41,8 +42,9 @@ def fold_rows(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     out.extremes.see("-variance", -variance, rows.index, varying)
     out.first.see_first("zero", rows.index, amax == 0)
     out.first.see_first("constant", rows.index, rows.constant)
-    out.variance.see(variance[varying])
-    mean, (of_mean, of_variance) = np.ldexp(rows.mean, rows.unit), plan.already
+    out.variance.see(chosen(variance, varying))
+    mean = np.ldexp(rows.mean, rows.unit) if rows.scaled else rows.mean
+    of_mean, of_variance = plan.already
     normalized = varying & (np.abs(mean) <= of_mean) & (np.abs(variance - 1) <= of_variance)
     out.counts["normalized_rows"] += int(normalized.sum())
 
@@ -54,7 +56,7 @@ def fold_gain(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
         dominated = varying & (_variance(rows) < plan.model_epsilon)
         out.counts["epsilon_dominated_rows"] += int(np.count_nonzero(dominated))
         largest, radial = gains(rows, plan.model_epsilon, plan.features, plan.rms)
-        out.gain.see(largest[varying])
+        out.gain.see(chosen(largest, varying))
         out.extremes.see("gain", largest, rows.index, varying)
         out.extremes.see("radial_gain", radial, rows.index, varying)
 
@@ -71,7 +73,7 @@ def fold_mismatch(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
 
 def fold_drift(rows: InputStatistics, plan: Plan, out: InputSummary) -> None:
     """Fold how far the epsilons that are tried move the rows from the model's."""
-    q = np.sort(_variance(rows)[~rows.constant])
+    q = np.sort(chosen(_variance(rows), ~rows.constant))
     if len(q):
         tried = np.array([plan.effective(epsilon) for epsilon in plan.tried])
         out.distortion[:] = _largest_drifts(q, tried, plan.model_epsilon)

@@ -13,6 +13,11 @@ DENSE = 4  # a histogram with fewer bins than this times its numbers is counted 
 MOST_WAITING = 1 << 14  # bins of parts that wait to be added up
 
 
+def chosen(values: Array, where: Array) -> Array:
+    """Return the values of some rows; where they are all, the same array."""
+    return values if where.all() else values[where]
+
+
 def larger(values: Array, rows: Array, others: Array, other_rows: Array) -> tuple[Array, Array]:
     """Return the larger of two values each, with its row; ties go to the smaller row, a row -1 is none."""
     better = (other_rows >= 0) & ((rows < 0) | (others > values) | ((others == values) & (other_rows < rows)))
@@ -29,6 +34,8 @@ class Extremes:
         self, name: str, values: Array, index: Array, where: Array | None = None, beside: Array | None = None
     ) -> None:
         """Take in the values of rows, those of the mask `where` if given; `beside` is kept of the row that wins."""
+        if where is not None and where.all():
+            where = None
         if where is None and len(values):
             at = int(values.argmax())
             if not np.isnan(values[at]):  # a NaN would have come first

@@ -52,11 +52,23 @@ def tree_sum(source, start, terms, padded, how):
         if i + half < padded:
             total = rounded(total + load(source, start + i + half), how)
         store(terms, i, total)
-    while half > 16:
+    while half > 128:
         half //= 2
         for i in range(0, half, 16):
             store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
-    lanes = load(terms, 0)
+    if half == 128:
+        # the last levels in registers, for memory and branches would take longer than they do
+        a = rounded(load(terms, 0) + load(terms, 64), how)
+        b = rounded(load(terms, 16) + load(terms, 80), how)
+        c = rounded(load(terms, 32) + load(terms, 96), how)
+        e = rounded(load(terms, 48) + load(terms, 112), how)
+        lanes = rounded(rounded(a + c, how) + rounded(b + e, how), how)
+    else:
+        while half > 16:
+            half //= 2
+            for i in range(0, half, 16):
+                store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
+        lanes = load(terms, 0)
     lanes = rounded(lanes + rotated8(lanes), how)
     lanes = rounded(lanes + rotated4(lanes), how)
     lanes = rounded(lanes + rotated2(lanes), how)
