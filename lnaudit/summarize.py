@@ -24,8 +24,9 @@ Array = NDArray[Any]
 # is done once for it (measured, two threads: 2^22 2.65, 2^23 2.36, 2^24 2.52 ns an element)
 BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 13  # of narrow rows the statistics are larger than the rows
-# rows that are folded at a time: folding is many short steps, which take the interpreter rather than the processor
-FOLD_ROWS = 1 << 14
+# rows times emulations that are folded at a time: folding is many short steps, which take the interpreter rather than
+# the processor
+FOLDED_AT_ONCE = 3 << 15
 MANY_POINTS = 8  # each is a step more for a fold: rows are then folded twice as many at a time
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
@@ -93,8 +94,9 @@ class Summarizer:
         # shorter numbers are widened to float32
         blocks = rows.blocks(min(BLOCK_BYTES // max(rows.dtype.itemsize, 4), BLOCK_ROWS * rows.features))
         analysed = _analysed(pool, blocks, partial(_work, analyse, plan), jobs)
-        at_once = FOLD_ROWS << (len(plan.points) > MANY_POINTS)
-        folds = (partial(_folded, group, plan, chosen.name) for group in _grouped(analysed, at_once, progress))
+        at_once = (FOLDED_AT_ONCE << (len(plan.points) > MANY_POINTS)) // len(plan.results)
+        groups = _grouped(analysed, at_once, size, progress)
+        folds = (partial(_folded, group, plan, chosen.name) for group in groups)
         try:
             for summary in _in_order(pool, folds, 1):
                 total.merge(summary)
@@ -145,20 +147,26 @@ def _in_order(pool: ThreadPoolExecutor | None, tasks: Iterator[Callable[[], T]],
         yield pending.popleft().result()
 
 
-def _grouped(analysed: Iterator[_Work], rows: int, progress: Progress | None) -> Iterator[list[RowStatistics]]:
-    """Collect the statistics of so many rows, which are folded together, and say how far it is."""
+def _grouped(
+    analysed: Iterator[_Work], rows: int, size: int, progress: Progress | None
+) -> Iterator[list[RowStatistics]]:
+    """Collect the statistics of so many rows, which are folded together, and say how far it is.
+
+    The last ones, with which all of `size` elements are done, come in halves: nothing else is left to do beside them.
+    """
     group: list[RowStatistics] = []
-    amount = 0
+    amount = done = 0
     for elements, statistics in analysed:
         group.append(statistics)
         amount += len(statistics.input.index)
-        if amount >= rows:
+        done += elements
+        if amount >= rows and done < size:
             yield group
             group, amount = [], 0
         if progress is not None:
             progress(elements)
-    if group:
-        yield group
+    half = len(group) // 2
+    yield from (part for part in (group[:half], group[half:]) if part)
 
 
 def _folded(statistics: list[RowStatistics], plan: Plan, engine: str) -> Summary:

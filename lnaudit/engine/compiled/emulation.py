@@ -24,6 +24,7 @@ from .lanes import (
     magnitude,
     packed,
     splat,
+    square_added,
     store,
     widened,
 )
@@ -205,7 +206,7 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
             v = kept((widened(values) - center) - rest, i, d)
             deviation = widened(v_hat) - v
         D_lanes = D_lanes + deviation * deviation
-        A_lanes = A_lanes + widened(v_hat) * widened(v_hat)
+        A_lanes = square_added(A_lanes, v_hat)
         if len(steps.means):
             M_lanes = M_lanes + widened(v_hat)
         if cast is not None and len(steps.cast):

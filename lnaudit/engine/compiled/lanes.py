@@ -193,6 +193,25 @@ def fused(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
     return signature(FLOAT64, x, y, z), codegen
 
 
+@intrinsic
+def square_added(typingctx: Any, total: Any, x: Any) -> Any:
+    """Return total + x * x in float64 of numbers x of float32 or float64, the square rounded before it is added.
+
+    The square of a float32 is exact there: one operation does both.
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        total_, x_ = args
+        if x == FLOAT64:
+            return builder.fadd(total_, builder.fmul(x_, x_))
+        wide = builder.fpext(x_, total_.type)
+        function = ir.FunctionType(total_.type, [total_.type] * 3)
+        fma = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f64")
+        return builder.call(fma, [wide, wide, total_])
+
+    return signature(FLOAT64, total, x), codegen
+
+
 def _unary(name: str, doc: str) -> Any:
     def function(typingctx: Any, x: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
