@@ -109,17 +109,20 @@ def _round_by_addition(fmt: Format, itemsize: int) -> Rounding:
     integer = f"int{8 * itemsize}"
     exponents = signed((2 * bias + 1) << mantissa)
     lowest, highest, lift, up, down = addition_constants(fmt, itemsize)
+    overflows = signed((fmt.emax + bias) << mantissa)  # what is smaller cannot
 
     def rounding(x: Array, ws: Workspace) -> None:
         bits = ws.array("bits", x.shape, integer)
         np.bitwise_and(x.view(signed), exponents, out=bits)
         np.clip(bits, lowest, highest, out=bits)
+        largest = bits.max(initial=lowest)
         np.add(bits, lift, out=bits)
         constant = bits.view(real)
         np.add(x, constant, out=x)
         np.subtract(x, constant, out=x)
-        np.multiply(x, up, out=x)
-        np.multiply(x, down, out=x)
+        if largest >= overflows:
+            np.multiply(x, up, out=x)
+            np.multiply(x, down, out=x)
 
     return rounding
 

@@ -109,9 +109,12 @@ class Emulation:
         self._variance, self._diff = (self._padded(part, self._carrier) for part in (stats.variance, stats.diff))
         self._how = _hows(at, kernel.inverse, plan.rms)
         self._changed = bool(cast.D.any())
-        w = np.maximum(rows.variance + 2 * cast.S + cast.D, 0.0)
-        columns = (rows.variance, rows.variance_low, stats.S, stats.D, stats.A, stats.v_mean, cast.S, cast.D, w)
-        self._table = np.zeros((len(columns), self._size))
+        columns = [rows.variance, rows.variance_low, stats.S, stats.D, stats.A]
+        if plan.points:
+            w = np.maximum(rows.variance + 2 * cast.S + cast.D, 0.0)
+            columns += [stats.v_mean, cast.S, cast.D, w]
+        self._table = np.empty((len(columns), self._size))
+        self._table[:, self._n :] = 0.0
         for row, column in zip(self._table, columns, strict=True):
             row[: self._n] = column
         emptied = ~(stats.A >= rows.variance / 4) | (stats.A == 0)
