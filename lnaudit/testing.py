@@ -136,7 +136,7 @@ def _failure(report: Report, fail_on: str) -> str:
     for result, findings in failing:
         if findings[0] is not first:
             lines += ["", f"{result.format} under {result.kernel}: {_said(findings[0])}"]
-        lines += _facts(result, findings, site.input["finite_rows"], report.config["limits"][result.format])
+        lines += _facts(result, findings, site.input["finite_rows"], site.limits[result.format])
     return "\n".join(lines)
 
 

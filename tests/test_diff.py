@@ -129,6 +129,14 @@ def test_an_error_matters_near_its_limit(old: float | None, new: float | None, t
     assert [(c.what, c.trend) for c in compared(*runs).changes] == ([("error", trend)] if trend else [])
 
 
+def test_the_limit_of_a_site_counts_before_that_of_the_run() -> None:
+    runs = [one([result("float16", errors=(0.0, worst))]) for worst in (1e-3, 9e-3)]
+    assert compared(*runs).changes == []  # far below 0.02
+    runs[1].sites[0].limits = {"float16": 0.01}
+    (change,) = compared(*runs).changes
+    assert (change.trend, change.limit) == ("worse", 0.01)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "trend"),
     [

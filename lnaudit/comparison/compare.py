@@ -61,13 +61,14 @@ def _by_name(run: Run) -> dict[str, SiteReport]:
 
 def _sites(before: dict[str, SiteReport], after: dict[str, SiteReport], old: Report, new: Report) -> list[Change]:
     """Return what changed but for findings: the sites of one run alone, and the emulations of the others."""
-    limits, changes = _limits(new), []
+    changes: list[Change] = []
     for name, site in after.items():
         if name not in before:
             changes.append(_whole("added", _at_a_glance(site.verdict, new, name), site=name))
             continue
         was = {(result.format, result.kernel): result for result in before[name].results}
         now = {(result.format, result.kernel): result for result in site.results}
+        limits = _limits(new, site)
         for key, result in now.items():
             if key in was:
                 changes += _emulation(name, was[key], result, limits.get(key[0]))
@@ -82,10 +83,10 @@ def _sites(before: dict[str, SiteReport], after: dict[str, SiteReport], old: Rep
     return changes
 
 
-def _limits(report: Report) -> dict[str, float]:
-    """Return the accepted errors of the formats, as far as the configuration tells."""
-    said = report.config.get("limits")
-    pairs = said.items() if isinstance(said, dict) else ()
+def _limits(report: Report, site: SiteReport) -> dict[str, float]:
+    """Return the accepted errors of the formats: those of the site, else what the configuration tells."""
+    said = [limits for limits in (report.config.get("limits"), site.limits) if isinstance(limits, dict)]
+    pairs = [pair for limits in said for pair in limits.items()]
     return {fmt: float(limit) for fmt, limit in pairs if isinstance(limit, float) and limit > 0}
 
 
