@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ..arithmetic import Workspace, round_number, rounded
 from ..formats import Format
 from ..kernels import Kernel
-from . import elements, interpreter, numpy_engine
+from . import elements, interpreter
 from .compiled import casts, emulation, loops, references
 from .compiled.lanes import LANES
 from .compiled.rounding import how
@@ -28,34 +29,49 @@ def run(
     rows: Rows, known: dict[Format, CastStatistics], fmt: Format, kernel: Kernel, plan: Plan, ws: Workspace
 ) -> KernelStatistics:
     """Return what a kernel makes of rows; what its cast does to them is added to `known` where that is not known."""
-    T, affine = kernel.stages(fmt).T, plan.weight is not None or plan.bias is not None
-    # what weight and bias make of a core, and other ways to invert a root, is left to what runs one epsilon
-    plain = not affine and covers_inverse(fmt, kernel, plan.rms)
-    found, failed, cast = _emulate(rows, fmt, kernel, plan, ws, counted=T not in known, finish=plain)
+    T, n = kernel.stages(fmt).T, len(rows.x)
+    finish = covers_inverse(fmt, kernel, plan.rms)  # other ways to invert a root are numpy's
+    found, failed, cast = _emulate(rows, fmt, kernel, plan, ws, counted=T not in known, finish=finish)
     if cast is not None:
         known[T] = cast
-    if not plain or (plan.points and plan.by_elements):
+    affine, points = plan.weight is not None or plan.bias is not None, elements.no_points(n)
+    by_elements = bool(plan.points) and (affine or plan.by_elements)
+    if finish:
+        counted = _count_failed(rows, found, failed, known[T], fmt, kernel, plan)
+    if affine or by_elements or not finish:
         centered = _centered(found, known[T], rows.d, fmt, kernel, plan)
-        moments = found["D"], found["S"], found["A"], found["v_mean"]
         run_at = partial(_elements, rows, centered, fmt, kernel, plan)
-        meant = run_at(plan.epsilon, meant=plan.model_epsilon)
-        return numpy_engine.kernel_statistics(centered, moments, meant, fmt, kernel, plan, run_at)
+        if not finish:
+            at_epsilon = run_at(plan.epsilon, meant=plan.model_epsilon)
+            found["error"] = at_epsilon.error
+            counted = _counts(at_epsilon)
+        elif affine:
+            counted |= _outputs(rows, centered, plan.epsilon, failed, fmt, kernel, plan)
+        if by_elements:
+            points = elements.at_points(centered, fmt, kernel, plan, n, run_at)
+    return KernelStatistics(**found, **counted, **points)
+
+
+def _count_failed(
+    rows: Rows,
+    found: dict[str, Array],
+    failed: Array,
+    cast: CastStatistics,
+    fmt: Format,
+    kernel: Kernel,
+    plan: Plan,
+) -> dict[str, Array]:
+    """Return NaN and Inf of the cores of the rows that failed, which have no error, as those of the output too."""
     nan, inf = np.zeros((2, len(failed)), np.int64)
     if failed.any():
         sums = {name: column[failed] for name, column in found.items()}
-        centered = _centered(sums, pick(known[T], failed), rows.d, fmt, kernel, plan)
-        part = _elements(rows.some(failed), centered, fmt, kernel, plan, plan.epsilon)
+        centered = _centered(sums, pick(cast, failed), rows.d, fmt, kernel, plan)
+        core = replace(plan, weight=None, bias=None)
+        part = _elements(rows.some(failed), centered, fmt, kernel, core, plan.epsilon)
         nan[failed], inf[failed] = part.core_nan, part.core_inf
         found["error"][failed] = np.nan
-    return KernelStatistics(
-        **found,
-        core_nan=nan,
-        core_inf=inf,
-        output_nan=nan,
-        output_inf=inf,
-        affine_overflow=np.zeros(len(failed), bool),
-        **elements.no_points(len(failed)),
-    )
+    overflow = np.zeros(len(failed), bool)
+    return {"core_nan": nan, "core_inf": inf, "output_nan": nan, "output_inf": inf, "affine_overflow": overflow}
 
 
 def _emulate(
@@ -126,41 +142,58 @@ def _elements(
     meant: float | None = None,
 ) -> elements.Elements:
     """Run what follows the variance at an epsilon and compare it with the exact core, at that or another epsilon."""
-    at, x, n = kernel.stages(fmt), rows.x, len(rows.x)
-    carrier, hows = np.dtype(at.T.carrier), partial(how, carrier=at.T.carrier)
-    largest = np.finfo(carrier).max
-    _, inverses = interpreter.inverse(centered.variance, (epsilon,), fmt, kernel)
-    inverse = inverses[0].astype(carrier, copy=False)
+    at, n, carrier = kernel.stages(fmt), len(rows.x), kernel.stages(fmt).T.carrier
+    steps, inverse = _last_steps(rows, centered, epsilon, fmt, kernel, plan)
     failed = ~np.isfinite(interpreter.core_maximum(centered, inverse, fmt, kernel, plan.rms))
     rho, rho_low = rows.root(epsilon if meant is None else meant)
     error, total, square = rows.empty(), rows.empty(), rows.empty()
     nan, inf = rows.empty(np.int64), rows.empty(np.int64)
-    output_how = () if at.output is at.normalized else hows(at.output)
-    cast_how, diff_how = how(at.T, x.dtype.name), () if plan.rms else hows(at.diff)
-    taken_off = rows.column(references.A), rows.column(references.B)
-    steps = (x, rows.d, cast_how, centered.mean, diff_how, inverse, flag(kernel.inverse == "div"))
     loops.cores(
-        *steps, hows(at.normalized), output_how, failed, largest, *taken_off, rho, rho_low,
+        *steps, () if at.output is at.normalized else how(at.output, carrier), failed, np.finfo(carrier).max,
+        rows.column(references.A), rows.column(references.B), rho, rho_low,
         flag(fmt.precision == 53), flag(meant is None), error, total, square, nan, inf,
     )  # fmt: skip
-    output_nan, output_inf, overflow = nan, inf, np.zeros(n, bool)
+    outputs = {"output_nan": nan, "output_inf": inf, "affine_overflow": np.zeros(n, bool)}
     if plan.weight is not None or plan.bias is not None:
-        output_nan, output_inf = rows.empty(np.int64), rows.empty(np.int64)
-        weight, bias = (_parameter(p, at.affine, x.shape[1]) for p in (plan.weight, plan.bias))
-        loops.outputs(
-            *steps, hows(at.normalized), hows(at.affine), hows(at.output), weight, bias, largest, output_nan, output_inf
-        )
-        overflow = (output_nan + output_inf > 0) & ~failed
+        outputs = _outputs(rows, centered, epsilon, failed, fmt, kernel, plan)
     return elements.Elements(
         error=np.where(failed, np.nan, error),
         core_nan=nan,
         core_inf=inf,
-        output_nan=output_nan,
-        output_inf=output_inf,
-        affine_overflow=overflow,
         core_sum=total,
         core_square=square,
+        **outputs,
     )
+
+
+def _last_steps(
+    rows: Rows, centered: interpreter.Centered, epsilon: float, fmt: Format, kernel: Kernel, plan: Plan
+) -> tuple[tuple[Any, ...], Array]:
+    """Return how `loops` bring rows to the normalized values, and their inverse."""
+    at, carrier = kernel.stages(fmt), kernel.stages(fmt).T.carrier
+    _, inverses = interpreter.inverse(centered.variance, (epsilon,), fmt, kernel)
+    inverse = inverses[0].astype(carrier, copy=False)
+    casts_to, diff = how(at.T, rows.x.dtype.name), () if plan.rms else how(at.diff, carrier)
+    divides = flag(kernel.inverse == "div")
+    return (rows.x, rows.d, casts_to, centered.mean, diff, inverse, divides, how(at.normalized, carrier)), inverse
+
+
+def _outputs(
+    rows: Rows, centered: interpreter.Centered, epsilon: float, failed: Array, fmt: Format, kernel: Kernel, plan: Plan
+) -> dict[str, Array]:
+    """Return NaN and Inf of the outputs with weight and bias, and in which rows only these are to blame."""
+    at, carrier = kernel.stages(fmt), kernel.stages(fmt).T.carrier
+    steps, _ = _last_steps(rows, centered, epsilon, fmt, kernel, plan)
+    nan, inf = rows.empty(np.int64), rows.empty(np.int64)
+    weight, bias = (_parameter(p, at.affine, rows.x.shape[1]) for p in (plan.weight, plan.bias))
+    hows = how(at.affine, carrier), how(at.output, carrier)
+    loops.outputs(*steps, *hows, weight, bias, np.finfo(carrier).max, nan, inf)
+    return {"output_nan": nan, "output_inf": inf, "affine_overflow": (nan + inf > 0) & ~failed}
+
+
+def _counts(found: elements.Elements) -> dict[str, Array]:
+    names = ("core_nan", "core_inf", "output_nan", "output_inf", "affine_overflow")
+    return {name: getattr(found, name) for name in names}
 
 
 def _parameter(parameter: Array | None, fmt: Format, padded: int) -> Array:
