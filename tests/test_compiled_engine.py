@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import fields, replace
 from typing import Any
@@ -89,7 +90,7 @@ def plan_of(formats: tuple[str, ...], kernels: tuple[str, ...], width: int, **wo
 
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 @pytest.mark.parametrize("width", sampled(WIDTHS, 1, 17, 100))
-@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("fmt", sampled(list(FORMATS), "float16", "bfloat16", "float64"))
 def test_textbook_kernels_agree_in_every_statistic(fmt: str, width: int, norm: str) -> None:
     weight = np.random.default_rng(width).standard_normal(width) * 50
     # a kernel that is compiled anew for each type of file takes its time
@@ -119,6 +120,24 @@ def test_kernels_that_are_not_covered_are_analysed_by_numpy_among_those_that_are
         assert any(covered)
         assert not all(covered)
         assert_engines_agree(hard_rows("float16", width), plan)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-300, 2.0**500, 1e200])
+def test_epsilons_far_from_all_others_agree(epsilon: float) -> None:
+    plan = plan_of(("float32", "float64"), ("native",), 20, model_epsilon=epsilon, epsilon=epsilon)
+    assert_engines_agree(hard_rows("float32", 20), plan)
+
+
+def test_what_the_loops_read_begins_with_a_cache_line() -> None:
+    ws = Workspace()
+    for size in (3, 1000, 17):
+        assert ws.array(f"of {size}", (size,), "float32").ctypes.data % 64 == 0
+
+
+def test_garbage_is_collected_again_after_something_was_compiled() -> None:
+    assert gc.isenabled()
+    assert_engines_agree(hard_rows("float32", 3), plan_of(("float32",), ("native",), 3))
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("what", ["flushed", "weight", "prescale", "tiny rows"])

@@ -17,6 +17,7 @@ from ..arithmetic.rounding import round_number
 from ..formats import Format, wider
 from ..kernels import Kernel, Stages
 from .compiled import judgements, responses
+from .compiled.exact import LARGEST_EPSILON
 from .compiled.lanes import LANES
 from .compiled.steps import covers_inverse, first_how, inverse_hows
 from .epsilon import inverse_roots
@@ -24,7 +25,6 @@ from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan
 
 Array = NDArray[Any]
 AT_ONCE = 1 << 16  # numbers in an array of rows and epsilons: it stays in cache
-LARGEST_EPSILON = 2.0**500  # above it the Newton step for the low part of 1/std would have to be scaled
 # JSON keys of counts, in the order of `judgements`
 COUNTED = (
     "nonfinite_rows",

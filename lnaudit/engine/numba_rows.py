@@ -82,7 +82,10 @@ def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | Non
     statistics.variance = rows.column(references.Q)
     if precise:
         statistics.variance_low = rows.column(references.Q_LOW)
-    exact.roots(given, plan.model_epsilon, precise)
+    if plan.model_epsilon <= exact.LARGEST_EPSILON:
+        exact.roots(given, plan.model_epsilon, precise)
+    else:
+        rows.column(references.ROOT)[:], rows.column(references.ROOT_LOW)[:] = rows.root(plan.model_epsilon)
     return rows
 
 

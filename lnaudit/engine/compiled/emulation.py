@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..numpy_engine import FAR
 from . import casts, references
 from .compiling import compiled, inlined
 from .lanes import (
@@ -33,7 +34,6 @@ from .rounding import How, rounded
 from .stages import averaged, clamped, inverted, largest_difference
 from .sums import lane_total, serial_sums, tree_sum, two_product
 
-FAR = 2.0**20  # times q: where a mean square so much larger than that of the row leaves too few digits for the rest
 # columns of what is found of each row
 FOUND = ("total", "mean", "diff", "square", "square_sum", "raw_variance", "variance", "D", "S", "A", "v_mean", "error")
 TOTAL, MEAN, DIFF, SQUARE, SQUARE_SUM, RAW, VARIANCE, D, S, A, V_MEAN, ERROR = range(len(FOUND))

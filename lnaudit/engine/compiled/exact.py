@@ -11,6 +11,7 @@ from .references import SPLIT
 from .sums import two_product, two_sum
 
 LARGEST = np.finfo(np.float64).max
+LARGEST_EPSILON = 2.0**500  # above it the Newton step for the low part of 1/std would have to be scaled
 FEW, MANY = 2.0**-500, 2.0**600  # w below is scaled up before the Newton step, its root by 2^-300
 
 
