@@ -32,7 +32,7 @@ from .lanes import (
 from .references import SPLIT, kept, pair
 from .rounding import How, rounded
 from .stages import averaged, clamped, inverted, largest_difference
-from .sums import lane_total, serial_sums, tree_sum, two_product
+from .sums import lane_total, ratio_to_itself, serial_sums, tree_sum, two_product
 
 # columns of what is found of each row
 FOUND = ("total", "mean", "diff", "square", "square_sum", "raw_variance", "variance", "D", "S", "A", "v_mean", "error")
@@ -112,8 +112,8 @@ def emulate(x, d, rows_at_once, steps, epsilon, normal, given, room, found, fail
             store(cast[casts.H_MIN], start, widened(h_min))
         for k in range(rows):
             row, at = start + k, k * padded
-            least = _cast_row(x, row * padded, d, steps, normal, room, at, row, cast)
-            if cast is not None and (infinite >> k & 1 or _unusual(least, normal)):
+            unusual = _cast_row(x, row * padded, d, steps, normal, room, at, row, cast)
+            if cast is not None and (infinite >> k & 1 or unusual):
                 _count_unusual(x, row * padded, d, steps.cast, normal, counts)
             if len(steps.rms) == 0 and len(steps.serial) == 0:
                 sums[k] = tree_sum(room.h, at, room.terms, padded, steps.sum)
@@ -148,7 +148,7 @@ def emulate(x, d, rows_at_once, steps, epsilon, normal, given, room, found, fail
 
 @inlined
 def _cast_row(x, base, d, steps, normal, room, at, row, cast):
-    """Write the cast row to h, what the cast adds on average; return the least magnitudes."""
+    """Write the cast row to h, what the cast adds on average; return how many lanes hold zeros or subnormal numbers."""
     total, carrier = splat(0.0), splat(room.h[0])
     least = like(splat(np.inf), splat(normal))
     for i in range(0, d, LANES):
@@ -162,11 +162,6 @@ def _cast_row(x, base, d, steps, normal, room, at, row, cast):
                 total = total + widened(h - values)
     if cast is not None:
         cast[casts.SHIFT, row] = lane_total(total) / d if len(steps.cast) and len(steps.rms) == 0 else 0.0
-    return least
-
-
-@inlined
-def _unusual(least, normal):
     return count((least < splat(normal)) | (least == blank(least)))
 
 
@@ -190,6 +185,7 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
     zero = splat(0.0)
     middle, center, rest = splat(mean), splat(given[references.A, row]), splat(given[references.B, row])
     D_lanes = S_lanes = A_lanes = M_lanes = cast_D = cast_S = zero
+    one = splat(ratio_to_itself(d))
     shift = zero if cast is None else splat(cast[casts.SHIFT, row])
     for i in range(0, d, LANES):
         values, h = load(x, base + i), load(room.h, at + i)
@@ -197,7 +193,7 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
         term = h if len(steps.of_h) else v_hat
         store(room.terms, at_terms + i, rounded(term * term, steps.term))
         if len(steps.low):
-            v, v_low = pair(widened(values), center, rest)
+            v, v_low = pair(widened(values), center, rest, one)
             v, v_low = kept(v, i, d), kept(v_low, i, d)
             store(room.v_low, at + i, v_low)
             deviation = (widened(v_hat) - v) - v_low

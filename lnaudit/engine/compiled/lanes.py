@@ -16,6 +16,8 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from .processor import HAS_FMA
+
 LANES = 16
 _INDEX = ir.VectorType(ir.IntType(32), LANES)
 _ELEMENTS = {
@@ -202,9 +204,9 @@ def square_added(typingctx: Any, total: Any, x: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         total_, x_ = args
-        if x == FLOAT64:
-            return builder.fadd(total_, builder.fmul(x_, x_))
-        wide = builder.fpext(x_, total_.type)
+        wide = x_ if x == FLOAT64 else builder.fpext(x_, total_.type)
+        if x == FLOAT64 or not HAS_FMA:
+            return builder.fadd(total_, builder.fmul(wide, wide))
         function = ir.FunctionType(total_.type, [total_.type] * 3)
         fma = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f64")
         return builder.call(fma, [wide, wide, total_])

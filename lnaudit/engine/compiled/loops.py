@@ -21,7 +21,7 @@ from .lanes import (
 )
 from .references import SPLIT, kept, pair
 from .rounding import rounded
-from .sums import lane_total, two_product
+from .sums import lane_total, ratio_to_itself, two_product
 
 
 @inlined
@@ -37,7 +37,7 @@ def cores(
 ):  # fmt: skip
     """Write the RMS of core - v rho, with `moments` sum and square of the core; of rows that failed its NaN and Inf."""
     carrier, zero, split = splat(mean[0]), splat(0.0), splat(SPLIT)
-    most = splat(largest)
+    most, one = splat(largest), splat(ratio_to_itself(d))
     for r in range(len(x)):
         row, middle, scale = x[r], splat(mean[r]), splat(inverse[r])
         at, rest, exact, exact_low = splat(a[r]), splat(b[r]), splat(rho[r]), splat(rho_low[r])
@@ -50,7 +50,7 @@ def cores(
                 sums = sums + core
                 sums_of_squares = sums_of_squares + core * core
             if len(low):
-                v, v_low = pair(widened(values), at, rest)
+                v, v_low = pair(widened(values), at, rest, one)
                 v, v_low = kept(v, i, d), kept(v_low, i, d)
                 product, product_low = two_product(v, exact, split)
                 difference = (core - product) - ((product_low + v_low * exact) + v * exact_low)

@@ -24,7 +24,15 @@ from .lanes import (
     store,
     widened,
 )
-from .sums import added, first_half, lane_total, tree_sum_of_pairs, two_product, two_sum
+from .sums import (
+    first_half,
+    lane_total,
+    lanes_added,
+    ratio_to_itself,
+    tree_sum_of_pairs,
+    two_product,
+    two_sum_of_lanes,
+)
 
 SPLIT = 134217729.0  # 2^27 + 1
 # columns of the table that the loops fill, one a row: what is taken off, variance, extremes, exact 1/std
@@ -106,13 +114,13 @@ def greatest(x):
 @compiled
 def sums_of_pairs(x, d, high, low, terms, terms_low):
     """Write the sums of rows in double-double; terms, terms_low: room for a row."""
-    none, half = splat(0.0), first_half(d)
+    none, half, one = splat(0.0), first_half(d), splat(ratio_to_itself(d))
     for r in range(len(x)):
         row = x[r]
         for i in range(0, half, LANES):
             total, error = widened(load(row, i)), none
             if i + half < d:
-                total, error = two_sum(total, widened(load(row, i + half)))
+                total, error = two_sum_of_lanes(total, widened(load(row, i + half)), one)
             store(terms, i, total)
             store(terms_low, i, error)
         high[r], low[r] = tree_sum_of_pairs(terms, terms_low, min(half, d))
@@ -121,16 +129,16 @@ def sums_of_pairs(x, d, high, low, terms, terms_low):
 @compiled
 def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
     """Write the sums of the squares of v in double-double."""
-    half = first_half(d)
+    half, one = first_half(d), splat(ratio_to_itself(d))
     for r in range(len(x)):
         high[r] = low[r] = 0.0
         if not constant[r]:
             row, at, rest = x[r], splat(a[r]), splat(b[r])
             for i in range(0, half, LANES):
-                total, error = _squared_pair(load(row, i), at, rest, i, d)
+                total, error = _squared_pair(load(row, i), at, rest, one, i, d)
                 if i + half < d:
-                    other, other_low = _squared_pair(load(row, i + half), at, rest, i + half, d)
-                    other, other_low = added(total, error, other, other_low)
+                    other, other_low = _squared_pair(load(row, i + half), at, rest, one, i + half, d)
+                    other, other_low = lanes_added(total, error, other, other_low, one)
                     # what nothing is added to stays as it is
                     within = lanes_below(d - half - i)
                     total, error = chosen(within, other, total), chosen(within, other_low, error)
@@ -140,16 +148,16 @@ def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
 
 
 @inlined
-def _squared_pair(x, a, b, i, d):
+def _squared_pair(x, a, b, one, i, d):
     """Return v^2 as a sum of two float64, 0 beyond the end of the row."""
-    v, v_low = pair(widened(x), a, b)
+    v, v_low = pair(widened(x), a, b, one)
     square, square_low = two_product(v, v, splat(SPLIT))
     return kept(square, i, d), kept(square_low + splat(2.0) * v * v_low, i, d)
 
 
 @inlined
-def pair(x, a, b):
-    """Return x - (a + b) as a sum of two float64, the first of which is (x - a) - b."""
-    v, error = two_sum(x, splat(0.0) - a)
-    v, rest = two_sum(v, splat(0.0) - b)
+def pair(x, a, b, one):
+    """Return x - (a + b) as a sum of two float64, the first of which is (x - a) - b; one: as in `two_sum_of_lanes`."""
+    v, error = two_sum_of_lanes(x, splat(0.0) - a, one)
+    v, rest = two_sum_of_lanes(v, splat(0.0) - b, one)
     return v, error + rest

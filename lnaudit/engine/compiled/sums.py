@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .compiling import inlined
 from .lanes import (
     chosen,
@@ -23,6 +25,12 @@ from .processor import HAS_FMA
 from .rounding import rounded
 
 INEXACT = 2.0**-900  # products below it may have an error that float64 cannot hold
+
+
+@inlined
+def ratio_to_itself(d):
+    """Return 1.0 as a number that the compiler does not know."""
+    return np.float64(d) / np.float64(d)
 
 
 @inlined
@@ -52,23 +60,11 @@ def tree_sum(source, start, terms, padded, how):
         if i + half < padded:
             total = rounded(total + load(source, start + i + half), how)
         store(terms, i, total)
-    while half > 128:
+    while half > 16:
         half //= 2
         for i in range(0, half, 16):
             store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
-    if half == 128:
-        # the last levels in registers, for memory and branches would take longer than they do
-        a = rounded(load(terms, 0) + load(terms, 64), how)
-        b = rounded(load(terms, 16) + load(terms, 80), how)
-        c = rounded(load(terms, 32) + load(terms, 96), how)
-        e = rounded(load(terms, 48) + load(terms, 112), how)
-        lanes = rounded(rounded(a + c, how) + rounded(b + e, how), how)
-    else:
-        while half > 16:
-            half //= 2
-            for i in range(0, half, 16):
-                store(terms, i, rounded(load(terms, i) + load(terms, i + half), how))
-        lanes = load(terms, 0)
+    lanes = load(terms, 0)
     lanes = rounded(lanes + rotated8(lanes), how)
     lanes = rounded(lanes + rotated4(lanes), how)
     lanes = rounded(lanes + rotated2(lanes), how)
@@ -90,6 +86,23 @@ def two_sum(a, b):
     s = a + b
     bb = s - a
     return s, (a - (s - bb)) + (b - bb)
+
+
+@inlined
+def _balanced_two_sum(a, b, one):
+    s = a + b
+    bb = fused(s, one, a)
+    return s, fused(a, one, s - bb) + fused(b, one, bb)
+
+
+@inlined
+def _plain_two_sum(a, b, one):
+    return two_sum(a, b)
+
+
+# the same for vectors; one: 1.0, not known when it is compiled. Half of the operations are done by units that multiply,
+# which have nothing else to do
+two_sum_of_lanes = _balanced_two_sum if HAS_FMA else _plain_two_sum
 
 
 @inlined
@@ -132,9 +145,24 @@ def added(high, low, other, other_low):
 
 
 @inlined
+def lanes_added(high, low, other, other_low, one):
+    """Add up two vectors of double-doubles."""
+    total, error = two_sum_of_lanes(high, other, one)
+    return renormalized(total, error + (low + other_low))
+
+
+@inlined
 def tree_sum_of_pairs(high, low, d):
     """Sum d double-doubles by halves in place; arrays have room for a multiple of 16."""
+    one = splat(ratio_to_itself(d))
     while d > 1:
+        if d == 16:
+            a, a_low = load(high, 0), load(low, 0)
+            a, a_low = lanes_added(a, a_low, rotated8(a), rotated8(a_low), one)
+            a, a_low = lanes_added(a, a_low, rotated4(a), rotated4(a_low), one)
+            a, a_low = lanes_added(a, a_low, rotated2(a), rotated2(a_low), one)
+            a, a_low = lanes_added(a, a_low, rotated1(a), rotated1(a_low), one)
+            return first(a), first(a_low)
         half = 1
         while 2 * half < d:
             half *= 2
@@ -145,7 +173,7 @@ def tree_sum_of_pairs(high, low, d):
         else:
             for i in range(0, rest, 16):
                 a, a_low = load(high, i), load(low, i)
-                total, error = added(a, a_low, load(high, i + half), load(low, i + half))
+                total, error = lanes_added(a, a_low, load(high, i + half), load(low, i + half), one)
                 within = lanes_below(rest - i)
                 store(high, i, chosen(within, total, a))
                 store(low, i, chosen(within, error, a_low))
