@@ -26,7 +26,7 @@ BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 13  # of narrow rows the statistics are larger than the rows
 # rows times emulations that are folded at a time: folding is many short steps, which take the interpreter rather than
 # the processor
-FOLDED_AT_ONCE = 3 << 15
+FOLDED_AT_ONCE = 9 << 13
 MANY_POINTS = 8  # each is a step more for a fold: rows are then folded twice as many at a time
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]

@@ -15,6 +15,7 @@ from .lanes import (
     blank,
     chosen,
     count,
+    is_finite,
     lane_numbers,
     load,
     magnitude,
@@ -62,7 +63,7 @@ def respond(
 
     variance, diff: in the carrier; epsilons: as the kernel holds them, in the carrier. inverse: as in `stages`.
     """
-    zeros, most = splat(variance.dtype.type(0)), splat(np.finfo(variance.dtype).max)
+    zeros = splat(variance.dtype.type(0))
     for e in range(len(epsilons)):
         epsilon, scales, scales_low = splat(epsilons[e]), scale[e], scale_low[e]
         for g in range(len(variance) // LANES):
@@ -76,7 +77,7 @@ def respond(
             else:
                 core = rounded(v * divisor, core_how)
             store(scales, LANES * g, r)
-            nonfinite[e, g] = ALL ^ packed(magnitude(core) <= most)
+            nonfinite[e, g] = ALL ^ packed(is_finite(core))
             zero[e, g] = packed(core == zeros)
             nothing[e, g] = packed(w == zeros)
 
