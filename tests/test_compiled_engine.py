@@ -122,6 +122,13 @@ def test_kernels_that_are_not_covered_are_analysed_by_numpy_among_those_that_are
         assert_engines_agree(hard_rows("float16", width), plan)
 
 
+@pytest.mark.parametrize("axis", ["variance", "plus_epsilon", "mean", "rstd"])
+def test_stages_that_are_held_in_float64_agree(axis: str) -> None:
+    for width in (20, 64):
+        plan = plan_of(("float16", "float32"), (f"native:{axis}=float64",), width)
+        assert_engines_agree(hard_rows("float16", width), plan)
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 2.0**500, 1e200])
 def test_epsilons_far_from_all_others_agree(epsilon: float) -> None:
     plan = plan_of(("float32", "float64"), ("native",), 20, model_epsilon=epsilon, epsilon=epsilon)

@@ -18,12 +18,13 @@ def covers(fmt: Format, kernel: Kernel, plan: Plan) -> bool:
     mean taken off before the scaling, all stages in one carrier, weight and bias after all of it and finite.
     """
     at = kernel.stages(fmt)
-    stages = (at.T, at.sum, at.square_sum, at.mean, at.diff, at.square, at.rstd, at.normalized, at.affine, at.output)
+    statistics = (at.sum, at.square_sum, at.mean, at.diff, at.square, at.variance)
+    stages = (at.T, *statistics, at.rstd, at.normalized, at.affine, at.output)
     affine = plan.weight is not None or plan.bias is not None
     return (
         not plan.prescale
         and len({stage.carrier for stage in stages}) == 1
-        and not any(stage.flushes for stage in (*stages, at.variance, at.plus_epsilon))
+        and not any(stage.flushes for stage in (*stages, at.plus_epsilon))
         and kernel.order_of_squares in SUMMED
         and (plan.rms or (kernel.reduction in SUMMED and kernel.algorithm in ("two_pass", "one_pass")))
         and kernel.mean_scale != "terms"

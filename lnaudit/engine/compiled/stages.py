@@ -55,5 +55,5 @@ def inverted(variance, epsilon, inverse, w_how, once_how, root_how, rstd_how):
         return w, rounded(like(once, w), rstd_how)
     found = rounded(root(w), root_how)
     if len(inverse) == 1:
-        found = rounded((blank(w) + like(splat(1.0), w)) / found, rstd_how)
+        found = rounded(like(splat(1.0), w) / found, rstd_how)
     return w, found
