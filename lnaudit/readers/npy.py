@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LnauditError
-from ..memory import aligned
+from ..memory import Recycled
 from ..site import Array, Rows, cut, normalize_axes
 from ..wording import printable
 from .elements import element_dtype, parameter_dtype
@@ -164,10 +164,10 @@ class NpyRows(Rows):
         sizes = [self._sizes[a] for a in self._row_axes]
         whole_rows = self._slowest_first == [*self._row_axes, *self._reduced_axes]
         budget = max_elements if whole_rows else _STRIP_BLOCKS * max(max_elements, self.features)
-        start = 0
+        start, memory = 0, Recycled()
         with open_file(self._path, self._source) as file:
             for box in _boxes(sizes, self.features, budget):
-                yield from cut(self._read(file, box), len(sizes), max_elements, start)
+                yield from cut(self._read(file, box, memory), len(sizes), max_elements, start)
                 start += math.prod(last - first for first, last in box)
 
     def take(self, indices: Array) -> Array:
@@ -182,13 +182,13 @@ class NpyRows(Rows):
             raise IndexError(f"rows {indices[0]} to {indices[-1]} of {self.rows}")
         sizes = [self._sizes[a] for a in self._row_axes]
         outer, inner = np.divmod(np.asarray(indices, dtype=np.intp), sizes[-1] if sizes else 1)
-        taken = np.empty((len(indices), self.features), self.dtype)
+        taken, memory = np.empty((len(indices), self.features), self.dtype), Recycled()
         with open_file(self._path, self._source) as file:
             for i, j in self._runs(outer, inner):
                 box = [(int(k), int(k) + 1) for k in np.unravel_index(outer[i], tuple(sizes[:-1]))]
                 if sizes:
                     box.append((int(inner[i]), int(inner[j - 1]) + 1))
-                rows = self._read(file, box).reshape(-1, self.features)
+                rows = self._read(file, box, memory).reshape(-1, self.features)
                 taken[i:j] = rows[inner[i:j] - inner[i]]
         return taken
 
@@ -205,14 +205,14 @@ class NpyRows(Rows):
         if len(inner):
             yield i, len(inner)
 
-    def _read(self, file: FileIO, box: Sequence[tuple[int, int]]) -> Array:
+    def _read(self, file: FileIO, box: Sequence[tuple[int, int]], memory: Recycled) -> Array:
         """Return all elements of a box of rows, the axes of the rows first."""
         ranges = [(0, size) for size in self._sizes]
         for a, bounds in zip(self._row_axes, box, strict=True):
             ranges[a] = bounds
         lengths = [last - first for first, last in ranges]
         start = self._layout.offset + sum(r[0] * stride for r, stride in zip(ranges, self._strides, strict=True))
-        raw = aligned(math.prod(lengths) * self.dtype.itemsize).view(f"u{self.dtype.itemsize}")
+        raw = memory.aligned(math.prod(lengths) * self.dtype.itemsize).view(f"u{self.dtype.itemsize}")
         try:
             read_box(file, start, [(self._strides[a], lengths[a]) for a in self._slowest_first], raw)
         except LnauditError as error:
