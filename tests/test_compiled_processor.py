@@ -54,7 +54,7 @@ def products_by(a, b, fused, p, e):
         if fused:
             high, low = sums._product_at_once(x, y, split)
         else:
-            high, low = sums._product_by_parts(x, y, split)
+            high, low = sums.product_by_parts(x, y, split)
         store(p, i, high)
         store(e, i, low)
 

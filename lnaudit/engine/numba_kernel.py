@@ -80,16 +80,18 @@ def _emulate(
     """Return statistics of rows by name, which have NaN or Inf in the core, and what the cast does if it is counted."""
     at, n, real, size = kernel.stages(fmt), len(rows.x), rows.x.dtype.type, rows.given.shape[1]
     carrier, padded = np.dtype(at.T.carrier), rows.x.shape[1]
-    steps = steps_of(fmt, kernel, plan, rows.x.dtype.name, finish=finish)
+    points, dtype = bool(plan.points), "float64" if rows.x.itemsize == 8 else "float32"
+    steps = steps_of(fmt, kernel, dtype, rms=plan.rms, features=plan.features, means=points, finish=finish)
     serial = steps.serial or steps.square_serial
     at_once = LANES if serial else max(1, min(LANES, AT_ONCE // padded // (carrier.itemsize + rows.x.itemsize + 8)))
     found, failed = np.empty((len(emulation.FOUND), size)), np.zeros(n, bool)
     cast, counts = np.empty((len(casts.FOUND), size)) if counted else None, np.zeros(4, np.int64)
     epsilon = carrier.type(round_number(plan.epsilon, at.epsilon) if finish else 0)
+    x = rows.x.reshape(-1)
+    room = _room(x, at_once, padded, at.T.carrier, steps, ws)
     emulation.emulate(
-        rows.x.reshape(-1), rows.d, at_once, steps, epsilon,
-        real(at.T.smallest_normal), rows.given, _room(at_once, padded, carrier, steps, ws), found, failed, cast, counts,
-    )  # fmt: skip
+        x, rows.d, at_once, steps, epsilon, real(at.T.smallest_normal), rows.given, room, found, failed, cast, counts
+    )
     columns = dict(zip(emulation.FOUND, found[:, :n], strict=True))
     return columns, failed, None if cast is None else _judged(rows, cast, counts, plan)
 
@@ -111,15 +113,17 @@ def _judged(rows: Rows, cast: Array, counts: Array, plan: Plan) -> CastStatistic
     )
 
 
-def _room(at_once: int, padded: int, carrier: np.dtype[Any], steps: emulation.Steps, ws: Workspace) -> emulation.Room:
+def _room(x: Array, at_once: int, padded: int, carrier: str, steps: emulation.Steps, ws: Workspace) -> emulation.Room:
     size = (at_once * padded,)
     return emulation.Room(
-        h=ws.array("h", size, carrier.name),
+        h=ws.array("h", size, carrier) if steps.cast or steps.serial else x,
+        v_hat=ws.array("v_hat", size, carrier),
         v=ws.array("v", size, "float64"),
         v_low=ws.array("v_low", size if steps.low else (0,), "float64"),
-        terms=ws.array("terms", size if steps.square_serial else (padded,), carrier.name),
-        sums=np.zeros(LANES, carrier),
-        scalars=np.zeros(LANES, carrier),
+        terms=ws.array("terms", size if steps.square_serial else (padded,), carrier),
+        sums=ws.array("sums", (LANES,), carrier),
+        means=ws.array("means", (LANES,), carrier),
+        inverses=ws.array("inverses", (LANES,), carrier),
     )
 
 

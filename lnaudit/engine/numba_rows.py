@@ -13,7 +13,7 @@ from ..double_double import two_sum
 from . import numpy_engine
 from .compiled import exact, references
 from .compiled.lanes import LANES
-from .reference import EXTREME_EXPONENT, divide, inverse_root
+from .reference import EXTREME_EXPONENT, inverse_root
 from .rows import InputStatistics, Plan, pick
 
 Array = NDArray[Any]
@@ -64,7 +64,8 @@ def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | Non
     given, finite = np.zeros((references.GIVEN, _room(len(x)))), np.empty(len(x), bool)
     largest = np.finfo(x.dtype).max
     if precise:
-        references.ends(x, d, largest, given, finite)
+        room = [ws.array(name, x.shape[1:], "float64") for name in ("terms", "terms_low")]
+        references.precise_reference(x, d, plan.rms, largest, given, finite, *room)
     else:
         references.corrected_reference(x, d, plan.rms, largest, given, finite)
     ends = given[references.X_MAX, : len(x)], given[references.X_MIN, : len(x)]
@@ -75,13 +76,13 @@ def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | Non
     if x.itemsize == 8 and _must_be_scaled(statistics):
         return None
     if precise:
-        _refer_precisely(rows, plan, ws)
+        statistics.mean, statistics.mean_low = rows.column(references.MEAN), rows.column(references.MEAN_LOW)
     elif not plan.rms:
         # of a constant row too: what is taken off is its mean
         statistics.mean, statistics.mean_low = two_sum(rows.column(references.A), rows.column(references.B))
     statistics.variance = rows.column(references.Q)
     if precise:
-        statistics.variance_low = rows.column(references.Q_LOW)
+        statistics.precise, statistics.variance_low = True, rows.column(references.Q_LOW)
     if plan.model_epsilon <= exact.LARGEST_EPSILON:
         exact.roots(given, plan.model_epsilon, precise)
     else:
@@ -95,8 +96,8 @@ def _must_be_scaled(s: InputStatistics) -> bool:
 
 
 def _room(rows: int) -> int:
-    """Return a multiple of 16 with at least 16 to spare."""
-    return (rows // LANES + 2) * LANES
+    """Return a multiple of 16 with at least 32 to spare."""
+    return (rows // LANES + 3) * LANES
 
 
 def _padded(block: Array) -> Array:
@@ -108,19 +109,3 @@ def _padded(block: Array) -> Array:
     x = np.zeros((n, -(-d // LANES) * LANES), dtype)
     x[:, :d] = block
     return x
-
-
-def _refer_precisely(rows: Rows, plan: Plan, ws: Workspace) -> None:
-    s, total, low = rows.statistics, rows.empty(), rows.empty()
-    a, b = rows.column(references.A), rows.column(references.B)
-    room = [ws.array(name, rows.x.shape[1:], "float64") for name in ("terms", "terms_low")]
-    s.precise = True
-    if not plan.rms:
-        references.sums_of_pairs(rows.x, rows.d, total, low, *room)
-        a[:], b[:] = divide(total, low, rows.d)
-    s.mean, s.mean_low = a.copy(), b.copy()
-    references.squares_of_pairs(rows.x, rows.d, s.constant, a, b, total, low, *room)
-    rows.column(references.Q)[:], rows.column(references.Q_LOW)[:] = divide(total, low, rows.d)
-    # of a constant row nothing is left
-    np.copyto(a, s.x_max, where=s.constant)
-    np.copyto(b, 0.0, where=s.constant)

@@ -78,17 +78,25 @@ class Steps(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory for the rows that are worked on at once: h, then v_hat; v and its low part; terms of a sum.
+    """Memory for the rows that are worked on at once: h; v_hat; v and its low part; terms of a sum.
 
-    sums, scalars: a number a row.
+    h: all rows of the file, where `_in_place` says that they are h already. sums, means, inverses: a number a row.
     """
 
     h: Any
+    v_hat: Any
     v: Any
     v_low: Any
     terms: Any
     sums: Any
-    scalars: Any
+    means: Any
+    inverses: Any
+
+
+@inlined
+def _in_place(steps):
+    """Whether rows are read where they are: the cast changes nothing, and no sixteen of them are read at once."""
+    return len(steps.cast) == 0 and len(steps.serial) == 0
 
 
 @compiled
@@ -96,22 +104,24 @@ def emulate(x, d, rows_at_once, steps, epsilon, normal, given, room, found, fail
     """Write what a kernel makes of rows; x: flat, rows of d elements and zeros to a multiple of 16.
 
     epsilon: as the kernel holds it. normal: smallest of the cast, in the dtype of x. given: by `references`, found: by
-    `FOUND`, a column a row, with 16 columns to spare. failed: rows with NaN or Inf in the core. cast: None, or what it
+    `FOUND`, a column a row, with 32 columns to spare. failed: rows with NaN or Inf in the core. cast: None, or what it
     does to the rows, by `casts`; counts: its numbers that are not finite any more, subnormal ones, zeros, zeros of the
     file.
     """
-    padded, n = len(room.h) // rows_at_once, len(failed)
-    sums, scalars = room.sums, room.scalars
-    for start in range(0, n, rows_at_once):
-        rows = min(rows_at_once, n - start)
-        h_max = like(rounded(like(load(given[references.X_MAX], start), splat(normal)), steps.cast), splat(room.h[0]))
-        h_min = like(rounded(like(load(given[references.X_MIN], start), splat(normal)), steps.cast), splat(room.h[0]))
+    padded, n, carrier = len(room.v_hat) // rows_at_once, len(failed), splat(room.v_hat[0])
+    sums, before, lost = room.sums, 0, 0
+    # the core of rows is taken after the cast of the next ones: what it needs is known by then
+    for start in range(0, n + rows_at_once, rows_at_once):
+        rows = max(0, min(rows_at_once, n - start))
+        h_max = like(rounded(like(load(given[references.X_MAX], start), splat(normal)), steps.cast), carrier)
+        h_min = like(rounded(like(load(given[references.X_MIN], start), splat(normal)), steps.cast), carrier)
         infinite = packed(is_finite(h_max - h_min)) ^ 0xFFFF
         if cast is not None:
             store(cast[casts.H_MAX], start, widened(h_max))
             store(cast[casts.H_MIN], start, widened(h_min))
         for k in range(rows):
-            row, at = start + k, k * padded
+            row = start + k
+            at = (row if _in_place(steps) else k) * padded
             unusual = _cast_row(x, row * padded, d, steps, normal, room, at, row, cast)
             if cast is not None and (infinite >> k & 1 or unusual):
                 _count_unusual(x, row * padded, d, steps.cast, normal, counts)
@@ -119,42 +129,41 @@ def emulate(x, d, rows_at_once, steps, epsilon, normal, given, room, found, fail
                 sums[k] = tree_sum(room.h, at, room.terms, padded, steps.sum)
         mean = blank(h_max)
         if len(steps.rms) == 0:
-            if len(steps.serial):
-                store(sums, 0, serial_sums(room.h, padded, d, steps.sum))
+            if len(steps.serial) and rows > 0:
+                store(sums, 0, like(serial_sums(room.h, padded, d, steps.sum), carrier))
             mean = averaged(load(sums, 0), d, steps.mean_reciprocal, steps.mean_wide, steps.mean)
             store(found[TOTAL], start, widened(load(sums, 0)))
         else:
             store(found[TOTAL], start, splat(0.0))
-        store(scalars, 0, mean)
+        store(room.means, 0, mean)
+        for k in range(before):
+            row = start - rows_at_once + k
+            _core_row(d, steps, room, k, padded, row, given, found)
+            failed[row] = lost >> k & 1
         for k in range(rows):
-            at_terms = k * padded if len(steps.square_serial) else 0
-            _square_row(
-                x, (start + k) * padded, d, steps, scalars[k], room, k * padded, at_terms, start + k, given, found, cast
-            )
+            _square_row(x, start + k, k, padded, d, steps, room, given, found, cast)
             if len(steps.square_serial) == 0:
                 sums[k] = tree_sum(room.terms, 0, room.terms, padded, steps.square_sum)
-        if len(steps.square_serial):
+        if len(steps.square_serial) and rows > 0:
             store(sums, 0, serial_sums(room.terms, padded, d, steps.square_sum))
         variance, diff = _of_sums(load(sums, 0), mean, h_max, h_min, d, steps, start, found)
         if len(steps.finish):
             _, inverse = inverted(variance, splat(epsilon), steps.inverse, steps.w, steps.once, steps.root, steps.rstd)
-            store(scalars, 0, inverse)
-            core = rounded(_normalized(diff, inverse, steps), steps.output)
-            lost = packed(is_finite(core)) ^ 0xFFFF
-            for k in range(rows):
-                _core_row(d, steps, scalars[k], room, k * padded, start + k, given, found)
-                failed[start + k] = lost >> k & 1
+            store(room.inverses, 0, inverse)
+            lost = packed(is_finite(rounded(_normalized(diff, inverse, steps), steps.output))) ^ 0xFFFF
+            before = rows
 
 
 @inlined
 def _cast_row(x, base, d, steps, normal, room, at, row, cast):
     """Write the cast row to h, what the cast adds on average; return how many lanes hold zeros or subnormal numbers."""
-    total, carrier = splat(0.0), splat(room.h[0])
+    total, kind = splat(0.0), splat(room.h[0])
     least = like(splat(np.inf), splat(normal))
     for i in range(0, d, LANES):
         values = load(x, base + i)
         h = rounded(values, steps.cast)
-        store(room.h, at + i, like(h, carrier))
+        if not _in_place(steps):
+            store(room.h, at + i, like(h, kind))
         if cast is not None:
             size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), least)
             least = chosen(size < least, size, least)
@@ -180,15 +189,19 @@ def _count_unusual(x, base, d, how, normal, counts):
 
 
 @inlined
-def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, cast):
-    """Write v_hat over h, v, and the terms of the sum of squares; compare v_hat and the cast row with v."""
-    zero = splat(0.0)
-    middle, center, rest = splat(mean), splat(given[references.A, row]), splat(given[references.B, row])
+def _square_row(x, row, k, padded, d, steps, room, given, found, cast):
+    """Write v_hat, v, and the terms of the sum of squares; compare v_hat and the cast row with v.
+
+    k: number of the row in the room.
+    """
+    zero, base, at = splat(0.0), row * padded, k * padded
+    at_h, at_terms = base if _in_place(steps) else at, at if len(steps.square_serial) else 0
+    middle, center, rest = splat(room.means[k]), splat(given[references.A, row]), splat(given[references.B, row])
     D_lanes = S_lanes = A_lanes = M_lanes = cast_D = cast_S = zero
     one = splat(ratio_to_itself(d))
     shift = zero if cast is None else splat(cast[casts.SHIFT, row])
     for i in range(0, d, LANES):
-        values, h = load(x, base + i), load(room.h, at + i)
+        values, h = load(x, base + i), like(load(room.h, at_h + i), middle)
         v_hat = kept(rounded(h - middle, steps.diff), i, d)
         term = h if len(steps.of_h) else v_hat
         store(room.terms, at_terms + i, rounded(term * term, steps.term))
@@ -210,7 +223,7 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
             cast_D = cast_D + c * c
             cast_S = cast_S + c * v
         store(room.v, at + i, v)
-        store(room.h, at + i, v_hat)
+        store(room.v_hat, at + i, v_hat)
     found[D, row], found[A, row] = lane_total(D_lanes) / d, lane_total(A_lanes) / d
     found[V_MEAN, row] = lane_total(M_lanes) / d
     if cast is not None:
@@ -223,7 +236,7 @@ def _square_row(x, base, d, steps, mean, room, at, at_terms, row, given, found, 
         if found[A, row] > FAR * given[references.Q, row]:
             for i in range(0, d, LANES):
                 v = load(room.v, at + i)
-                S_lanes = S_lanes + (widened(load(room.h, at + i)) - v) * v
+                S_lanes = S_lanes + (widened(load(room.v_hat, at + i)) - v) * v
             found[S, row] = lane_total(S_lanes) / d
 
 
@@ -252,13 +265,13 @@ def _normalized(v_hat, inverse, steps):
 
 
 @inlined
-def _core_row(d, steps, inverse, room, at, row, given, found):
-    """Write the RMS of core - v rho, rho the exact 1/std."""
-    scale, exact = splat(inverse), splat(given[references.ROOT, row])
+def _core_row(d, steps, room, k, padded, row, given, found):
+    """Write the RMS of core - v rho, rho the exact 1/std, of the row that is number k in the room."""
+    at, scale, exact = k * padded, splat(room.inverses[k]), splat(given[references.ROOT, row])
     exact_low = splat(given[references.ROOT_LOW, row])
     errors, split = splat(0.0), splat(SPLIT)
     for i in range(0, d, LANES):
-        n = _normalized(load(room.h, at + i), scale, steps)
+        n = _normalized(load(room.v_hat, at + i), scale, steps)
         core, v = kept(widened(rounded(n, steps.output)), i, d), load(room.v, at + i)
         if len(steps.low):
             product, product_low = two_product(v, exact, split)

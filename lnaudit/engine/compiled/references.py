@@ -6,6 +6,8 @@ row. A reference row is v = (x - a) - b, or with a low part the double-double x 
 
 from __future__ import annotations
 
+import numpy as np
+
 from .compiling import compiled, inlined
 from .lanes import (
     LANES,
@@ -28,16 +30,18 @@ from .sums import (
     first_half,
     lane_total,
     lanes_added,
+    product_by_parts,
     ratio_to_itself,
+    renormalized,
     tree_sum_of_pairs,
     two_product,
     two_sum_of_lanes,
 )
 
 SPLIT = 134217729.0  # 2^27 + 1
-# columns of the table that the loops fill, one a row: what is taken off, variance, extremes, exact 1/std
-GIVEN = 8
-A, B, Q, Q_LOW, X_MAX, X_MIN, ROOT, ROOT_LOW = range(GIVEN)
+# columns of the table that the loops fill, one a row: what is taken off, variance, extremes, exact 1/std, mean
+GIVEN = 10
+A, B, Q, Q_LOW, X_MAX, X_MIN, ROOT, ROOT_LOW, MEAN, MEAN_LOW = range(GIVEN)
 
 
 @inlined
@@ -47,17 +51,11 @@ def kept(x, i, d):
 
 
 @compiled
-def ends(x, d, largest, given, finite):
-    """Write the extremes of rows, and whether all elements are finite."""
-    for r in range(len(x)):
-        given[X_MAX, r], given[X_MIN, r], finite[r], _ = _ends_and_sum(x[r], d, splat(largest))
-
-
-@compiled
 def corrected_reference(x, d, rms, largest, given, finite):
-    """Write what `ends` does; centre rows in two passes (Chan, Golub, LeVeque 1983), write what is taken off, variance.
+    """Write extremes of rows and whether they are finite; what is taken off, variance (Chan, Golub, LeVeque 1983).
 
-    Of a constant row, and for RMSNorm a row of zeros, nothing is left. Rows that are not finite get no numbers.
+    Rows are centred in two passes. Of a constant row, and for RMSNorm a row of zeros, nothing is left. Rows that are
+    not finite get no numbers.
     """
     zero = splat(0.0)
     for r in range(len(x)):
@@ -112,39 +110,59 @@ def greatest(x):
 
 
 @compiled
-def sums_of_pairs(x, d, high, low, terms, terms_low):
-    """Write the sums of rows in double-double; terms, terms_low: room for a row."""
+def precise_reference(x, d, rms, largest, given, finite, terms, terms_low):
+    """Write what `corrected_reference` does in double-double, and the mean; terms, terms_low: room for a row."""
+    for r in range(len(x)):
+        row, a, b, q, q_low = x[r], 0.0, 0.0, 0.0, 0.0
+        x_max, x_min, finite[r], _ = _ends_and_sum(row, d, splat(largest))
+        constant = x_max == x_min and not (rms and x_max != 0.0)
+        if finite[r] and not rms:
+            a, b = _divided(*_sum_of_pairs(row, d, terms, terms_low), d)
+        given[MEAN, r], given[MEAN_LOW, r] = a, b
+        if constant:
+            a, b = np.float64(x_max), 0.0
+        elif finite[r]:
+            q, q_low = _divided(*_sum_of_squares(row, d, a, b, terms, terms_low), d)
+        given[A, r], given[B, r], given[Q, r], given[Q_LOW, r] = a, b, q, q_low
+        given[X_MAX, r], given[X_MIN, r] = x_max, x_min
+
+
+@inlined
+def _sum_of_pairs(row, d, terms, terms_low):
+    """Return the sum of a row in double-double."""
     none, half, one = splat(0.0), first_half(d), splat(ratio_to_itself(d))
-    for r in range(len(x)):
-        row = x[r]
-        for i in range(0, half, LANES):
-            total, error = widened(load(row, i)), none
-            if i + half < d:
-                total, error = two_sum_of_lanes(total, widened(load(row, i + half)), one)
-            store(terms, i, total)
-            store(terms_low, i, error)
-        high[r], low[r] = tree_sum_of_pairs(terms, terms_low, min(half, d))
+    for i in range(0, half, LANES):
+        total, error = widened(load(row, i)), none
+        if i + half < d:
+            total, error = two_sum_of_lanes(total, widened(load(row, i + half)), one)
+        store(terms, i, total)
+        store(terms_low, i, error)
+    return tree_sum_of_pairs(terms, terms_low, min(half, d))
 
 
-@compiled
-def squares_of_pairs(x, d, constant, a, b, high, low, terms, terms_low):
-    """Write the sums of the squares of v in double-double."""
-    half, one = first_half(d), splat(ratio_to_itself(d))
-    for r in range(len(x)):
-        high[r] = low[r] = 0.0
-        if not constant[r]:
-            row, at, rest = x[r], splat(a[r]), splat(b[r])
-            for i in range(0, half, LANES):
-                total, error = _squared_pair(load(row, i), at, rest, one, i, d)
-                if i + half < d:
-                    other, other_low = _squared_pair(load(row, i + half), at, rest, one, i + half, d)
-                    other, other_low = lanes_added(total, error, other, other_low, one)
-                    # what nothing is added to stays as it is
-                    within = lanes_below(d - half - i)
-                    total, error = chosen(within, other, total), chosen(within, other_low, error)
-                store(terms, i, total)
-                store(terms_low, i, error)
-            high[r], low[r] = tree_sum_of_pairs(terms, terms_low, min(half, d))
+@inlined
+def _sum_of_squares(row, d, a, b, terms, terms_low):
+    """Return the sum of the squares of v in double-double."""
+    half, one, at, rest = first_half(d), splat(ratio_to_itself(d)), splat(a), splat(b)
+    for i in range(0, half, LANES):
+        total, error = _squared_pair(load(row, i), at, rest, one, i, d)
+        if i + half < d:
+            other, other_low = _squared_pair(load(row, i + half), at, rest, one, i + half, d)
+            other, other_low = lanes_added(total, error, other, other_low, one)
+            # what nothing is added to stays as it is
+            within = lanes_below(d - half - i)
+            total, error = chosen(within, other, total), chosen(within, other_low, error)
+        store(terms, i, total)
+        store(terms_low, i, error)
+    return tree_sum_of_pairs(terms, terms_low, min(half, d))
+
+
+@inlined
+def _divided(high, low, d):
+    """Divide a double-double by a whole number (`engine.reference.divide`)."""
+    quotient = high / d
+    product, error = product_by_parts(quotient, np.float64(d), SPLIT)
+    return renormalized(quotient, (((high - product) - error) + low) / d)
 
 
 @inlined
@@ -159,5 +177,6 @@ def _squared_pair(x, a, b, one, i, d):
 def pair(x, a, b, one):
     """Return x - (a + b) as a sum of two float64, the first of which is (x - a) - b; one: as in `two_sum_of_lanes`."""
     v, error = two_sum_of_lanes(x, splat(0.0) - a, one)
-    v, rest = two_sum_of_lanes(v, splat(0.0) - b, one)
-    return v, error + rest
+    # |b| is at most half an ulp of a, and a v that is not 0 at least as much: three operations are enough (Dekker 1971)
+    w = v - b
+    return w, error + ((v - w) - b)

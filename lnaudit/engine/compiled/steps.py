@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from ...arithmetic import round_number
 from ...formats import Format, wider
 from ...kernels import Kernel, Stages
-from ..rows import Plan
 from .emulation import Steps
 from .rounding import How, how
 
@@ -27,6 +27,7 @@ def sum_format(at: Stages) -> Format:
     return wider(wider(at.variance, at.epsilon), at.plus_epsilon)
 
 
+@cache
 def covers_inverse(fmt: Format, kernel: Kernel, rms: bool) -> bool:
     """Whether the loops run what follows the variance in a kernel, up to the core.
 
@@ -56,9 +57,10 @@ def inverse_hows(at: Stages, inverse: str) -> dict[str, Any]:
     }
 
 
-def steps_of(fmt: Format, kernel: Kernel, plan: Plan, dtype: str, *, finish: bool) -> Steps:
-    """Return how a kernel runs on elements of a dtype; finish: to the core."""
-    at, rms, carrier = kernel.stages(fmt), plan.rms, kernel.stages(fmt).T.carrier
+@lru_cache
+def steps_of(fmt: Format, kernel: Kernel, dtype: str, *, rms: bool, features: int, means: bool, finish: bool) -> Steps:
+    """Return how a kernel runs on elements of a dtype; means: of v_hat too; finish: to the core."""
+    at, carrier = kernel.stages(fmt), kernel.stages(fmt).T.carrier
     mean_wide, variance_wide = wider(at.sum, at.mean), wider(at.square_sum, at.variance)
     one_pass = kernel.algorithm == "one_pass" and not rms
     inverse = (
@@ -79,13 +81,13 @@ def steps_of(fmt: Format, kernel: Kernel, plan: Plan, dtype: str, *, finish: boo
         output=how(at.output, carrier) if finish and at.output is not at.normalized else (),
         serial=flag(kernel.reduction == "serial" and not rms),
         square_serial=flag(kernel.order_of_squares == "serial"),
-        mean_reciprocal=() if rms else _reciprocal(kernel, plan.features, at.sum),
-        variance_reciprocal=_reciprocal(kernel, plan.features, at.square_sum),
+        mean_reciprocal=() if rms else _reciprocal(kernel, features, at.sum),
+        variance_reciprocal=_reciprocal(kernel, features, at.square_sum),
         clamp=flag(CLAMPS.index(kernel.clamp_negative)),
         of_h=flag(one_pass),
         rms=flag(rms),
         low=flag(fmt.precision == 53),
-        means=flag(bool(plan.points)),
+        means=flag(means),
         finish=flag(finish),
         **inverse,
     )

@@ -11,6 +11,7 @@ from .lanes import (
     first,
     fused,
     lanes_below,
+    like,
     load,
     load_strided,
     magnitude,
@@ -53,12 +54,15 @@ def first_half(d):
 
 @inlined
 def tree_sum(source, start, terms, padded, how):
-    """Sum by halves elements from `start` on, zeros to a multiple of 16 at their end; terms: room for half of them."""
-    half = first_half(padded)
+    """Sum by halves elements from `start` on, zeros to a multiple of 16 at their end; terms: room for half of them.
+
+    Sums are of the type of the terms.
+    """
+    half, model = first_half(padded), splat(terms[0])
     for i in range(0, half, 16):
-        total = load(source, start + i)
+        total = like(load(source, start + i), model)
         if i + half < padded:
-            total = rounded(total + load(source, start + i + half), how)
+            total = rounded(total + like(load(source, start + i + half), model), how)
         store(terms, i, total)
     while half > 16:
         half //= 2
@@ -106,7 +110,8 @@ two_sum_of_lanes = _balanced_two_sum if HAS_FMA else _plain_two_sum
 
 
 @inlined
-def _product_by_parts(a, b, split):
+def product_by_parts(a, b, split):
+    """Return p and e with p = fl(a * b) and, absent over- and underflow, p + e = a * b (Dekker 1971)."""
     p = a * b
     ta = split * a
     tb = split * b
@@ -121,13 +126,13 @@ def _product_by_parts(a, b, split):
 def _product_at_once(a, b, split):
     p = a * b
     if count(magnitude(p) < splat(INEXACT)):
-        return _product_by_parts(a, b, split)
+        return product_by_parts(a, b, split)
     return p, fused(a, b, p)
 
 
-# p and e with p = fl(a * b) and, absent over- and underflow, p + e = a * b exactly (Dekker 1971); split: 2^27 + 1.
-# Where e is exact a fused multiply-add gives the same; where it may not be, only the same operations do
-two_product = _product_at_once if HAS_FMA else _product_by_parts
+# the same of vectors; split: 2^27 + 1. Where e is exact a fused multiply-add gives the same; where it may not be, only
+# the same operations do
+two_product = _product_at_once if HAS_FMA else product_by_parts
 
 
 @inlined
