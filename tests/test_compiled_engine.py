@@ -179,6 +179,24 @@ def test_elements_whose_squares_underflow_beside_large_ones_agree(norm: str) -> 
     assert_engines_agree(x, plan_of(("float16", "float64"), ("native", "fused"), 37, norm=norm, points=(0.0, 1e-300)))
 
 
+@pytest.mark.parametrize("width", [64, 700, 2048])  # 16, 2 or 3 and 1 rows are worked on at once
+def test_any_number_of_rows_agrees(width: int) -> None:
+    some = np.random.default_rng(3).normal(2, 3, (37, width)).astype(np.float32)
+    some[::5] *= 1e5  # beyond float16
+    for number in (1, 2, 3, 5, 15, 16, 17, 18, 31, 32, 33, 37):
+        x = some[:number]
+        assert_engines_agree(x, Settings().plan(Site(name="x", source="x", rows=ArrayRows(x))))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_beside_their_mean_agree(dtype: Any) -> None:
+    rng = np.random.default_rng(4)
+    steps = rng.integers(-3, 4, (20, 33)) * np.finfo(dtype).eps
+    near = (np.exp2(rng.integers(-60, 61, (20, 1))) * (1 + steps)).astype(dtype)
+    near[::2, 0] *= -1
+    assert_engines_agree(near, Settings().plan(Site(name="x", source="x", rows=ArrayRows(near))))
+
+
 def test_a_block_without_a_finite_row_agrees() -> None:
     x = np.full((20, 16), np.nan, np.float32)
     assert_engines_agree(x, plan_of(("float16", "float64"), ("native",), 16))
