@@ -7,7 +7,8 @@ import numpy as np
 from . import references
 from .compiling import compiled
 from .exact import cast_error
-from .lanes import LANES, chosen, is_finite, load, packed, splat, store, unpacked
+from .lanes import LANES, load, splat, store
+from .masks import chosen, is_finite, packed, unpacked
 
 # columns of the table of what the cast does to each row
 FOUND = ("h_max", "h_min", "shift", "D", "S", "error")

@@ -13,22 +13,8 @@ import numpy as np
 from ..numpy_engine import FAR
 from . import casts, references
 from .compiling import compiled, inlined
-from .lanes import (
-    LANES,
-    blank,
-    chosen,
-    count,
-    is_finite,
-    lanes_below,
-    like,
-    load,
-    magnitude,
-    packed,
-    splat,
-    square_added,
-    store,
-    widened,
-)
+from .lanes import LANES, blank, like, load, magnitude, splat, square_added, store, widened
+from .masks import chosen, count, is_finite, lanes_below, packed
 from .references import SPLIT, kept, pair
 from .rounding import How, rounded
 from .stages import averaged, clamped, inverted, largest_difference

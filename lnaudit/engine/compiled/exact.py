@@ -6,7 +6,8 @@ import numpy as np
 
 from . import references
 from .compiling import compiled, inlined
-from .lanes import LANES, chosen, load, magnitude, root, splat, store, unpacked
+from .lanes import LANES, load, magnitude, root, splat, store
+from .masks import chosen, unpacked
 from .references import SPLIT
 from .sums import two_product, two_sum
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from .compiling import compiled_with_arrays, inlined
 from .exact import cast_error, exact_root, exact_root_low
-from .lanes import LANES, chosen, count, load, magnitude, packed, root, splat, store, unpacked
+from .lanes import LANES, load, magnitude, root, splat, store
+from .masks import chosen, count, packed, unpacked
 from .responses import (
     ALL,
     CAST_D,

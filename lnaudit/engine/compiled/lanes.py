@@ -40,14 +40,15 @@ class Lanes(types.Type):
 FLOAT32, FLOAT64, MASK = Lanes(types.float32), Lanes(types.float64), Lanes(types.boolean)
 
 
-def _vector(dtype: Any) -> ir.VectorType:
+def vector_of(dtype: Any) -> ir.VectorType:
+    """Return the type of sixteen numbers of a type."""
     return ir.VectorType(_ELEMENTS[dtype], LANES)
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, lanes: Lanes) -> None:
-        super().__init__(manager, lanes, _vector(lanes.dtype))
+        super().__init__(manager, lanes, vector_of(lanes.dtype))
 
 
 def _operator(key: Callable[..., Any], build: Callable[[Any, Any, Any], Any], *, gives_mask: bool = False) -> None:
@@ -84,7 +85,7 @@ for _key, _build in (
 
 def _address(context: Any, builder: Any, sig: Any, args: Any, dtype: Any) -> Any:
     array = context.make_array(sig.args[0])(context, builder, args[0])
-    return builder.bitcast(builder.gep(array.data, [args[1]]), _vector(dtype).as_pointer())
+    return builder.bitcast(builder.gep(array.data, [args[1]]), vector_of(dtype).as_pointer())
 
 
 @intrinsic
@@ -114,7 +115,7 @@ def load_strided(typingctx: Any, array: Any, i: Any, stride: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        x = ir.Constant(_vector(array.dtype), ir.Undefined)
+        x = ir.Constant(vector_of(array.dtype), ir.Undefined)
         at = args[1]
         for lane in range(LANES):
             element = builder.load(builder.gep(data, [at]))
@@ -157,7 +158,7 @@ def widened(typingctx: Any, x: Any) -> Any:
     """Return a vector as float64."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return args[0] if x == FLOAT64 else builder.fpext(args[0], _vector(types.float64))
+        return args[0] if x == FLOAT64 else builder.fpext(args[0], vector_of(types.float64))
 
     return signature(FLOAT64, x), codegen
 
@@ -170,7 +171,7 @@ def like(typingctx: Any, x: Any, model: Any) -> Any:
         if x == model:
             return args[0]
         convert = builder.fptrunc if model == FLOAT32 else builder.fpext
-        return convert(args[0], _vector(model.dtype))
+        return convert(args[0], vector_of(model.dtype))
 
     return signature(model, x, model), codegen
 
@@ -187,7 +188,7 @@ def fused(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
     """Return x * y - z of float64, rounded once."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = _vector(types.float64)
+        vector = vector_of(types.float64)
         function = ir.FunctionType(vector, [vector] * 3)
         fma = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f64")
         return builder.call(fma, [*args[:2], builder.fneg(args[2])])
@@ -230,74 +231,11 @@ magnitude = _unary("llvm.fabs", "Return absolute values.")
 
 
 @intrinsic
-def is_finite(typingctx: Any, x: Any) -> Any:
-    """Return a mask of the lanes that are neither NaN nor Inf."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        infinity = ir.Constant(args[0].type, [float("inf")] * LANES)
-        return builder.fcmp_ordered("<", call_unary(builder, "llvm.fabs", args[0]), infinity)
-
-    return signature(MASK, x), codegen
-
-
-@intrinsic
-def chosen(typingctx: Any, mask: Any, x: Any, y: Any) -> Any:
-    """Return x where a mask is set and y elsewhere."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.select(*args)
-
-    return signature(x, mask, x, y), codegen
-
-
-@intrinsic
-def count(typingctx: Any, mask: Any) -> Any:
-    """Return in how many lanes a mask is set."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        bits = builder.bitcast(args[0], ir.IntType(LANES))
-        return builder.zext(builder.ctpop(bits), ir.IntType(64))
-
-    return signature(types.int64, mask), codegen
-
-
-@intrinsic
-def packed(typingctx: Any, mask: Any) -> Any:
-    """Return a mask as a number: bit l is lane l."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.zext(builder.bitcast(args[0], ir.IntType(LANES)), ir.IntType(64))
-
-    return signature(types.int64, mask), codegen
-
-
-@intrinsic
-def unpacked(typingctx: Any, bits: Any) -> Any:
-    """Return the mask of a number whose bit l is lane l."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.bitcast(builder.trunc(args[0], ir.IntType(LANES)), _vector(types.boolean))
-
-    return signature(MASK, types.int64), codegen
-
-
-@intrinsic
-def lanes_below(typingctx: Any, n: Any) -> Any:
-    """Return a mask of the lanes whose number is less than n."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vector = ir.VectorType(ir.IntType(64), LANES)
-        return builder.icmp_signed("<", ir.Constant(vector, list(range(LANES))), spread(builder, args[0]))
-
-    return signature(MASK, types.int64), codegen
-
-
-@intrinsic
 def lane_numbers(typingctx: Any) -> Any:
     """Return 0.0 to 15.0 in float64."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return ir.Constant(_vector(types.float64), [float(lane) for lane in range(LANES)])
+        return ir.Constant(vector_of(types.float64), [float(lane) for lane in range(LANES)])
 
     return signature(FLOAT64), codegen
 

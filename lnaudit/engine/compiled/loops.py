@@ -10,15 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled, inlined
-from .lanes import (
-    LANES,
-    count,
-    like,
-    load,
-    magnitude,
-    splat,
-    widened,
-)
+from .lanes import LANES, like, load, magnitude, splat, widened
+from .masks import count
 from .references import SPLIT, kept, pair
 from .rounding import rounded
 from .sums import lane_total, ratio_to_itself, two_product

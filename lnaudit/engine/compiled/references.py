@@ -9,23 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled, inlined
-from .lanes import (
-    LANES,
-    blank,
-    chosen,
-    count,
-    first,
-    lanes_below,
-    load,
-    magnitude,
-    rotated1,
-    rotated2,
-    rotated4,
-    rotated8,
-    splat,
-    store,
-    widened,
-)
+from .lanes import LANES, blank, first, load, magnitude, rotated1, rotated2, rotated4, rotated8, splat, store, widened
+from .masks import chosen, count, lanes_below
 from .sums import (
     first_half,
     lane_total,

@@ -10,22 +10,8 @@ import numpy as np
 
 from .compiling import compiled, compiled_with_arrays, inlined
 from .exact import LARGEST, root_of, squared
-from .lanes import (
-    LANES,
-    blank,
-    chosen,
-    count,
-    is_finite,
-    lane_numbers,
-    load,
-    magnitude,
-    packed,
-    root,
-    splat,
-    store,
-    unpacked,
-    widened,
-)
+from .lanes import LANES, blank, lane_numbers, load, magnitude, root, splat, store, widened
+from .masks import chosen, count, is_finite, packed, unpacked
 from .references import SPLIT, greatest
 from .rounding import rounded
 from .stages import inverted

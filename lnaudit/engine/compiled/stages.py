@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import inlined
-from .lanes import blank, chosen, like, magnitude, root, splat, widened
+from .lanes import blank, like, magnitude, root, splat, widened
+from .masks import chosen
 from .rounding import rounded
 
 

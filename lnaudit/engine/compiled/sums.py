@@ -6,11 +6,8 @@ import numpy as np
 
 from .compiling import inlined
 from .lanes import (
-    chosen,
-    count,
     first,
     fused,
-    lanes_below,
     like,
     load,
     load_strided,
@@ -22,6 +19,7 @@ from .lanes import (
     splat,
     store,
 )
+from .masks import chosen, count, lanes_below
 from .processor import HAS_FMA
 from .rounding import rounded
 
