@@ -33,9 +33,9 @@ def test_memory_that_is_held_is_not_lent_again(held: int) -> None:
 def test_it_has_the_size_asked_for_and_begins_with_a_cache_line(nbytes: int) -> None:
     memory = Recycled()
     for first in (0, 1, 64, 1000, 1_000_000):
-        del_me = memory.aligned(first)
-        assert len(del_me) == first
-        del del_me
+        earlier = memory.aligned(first)
+        assert len(earlier) == first
+        del earlier
         lent = memory.aligned(nbytes)
         assert len(lent) == nbytes
         assert lent.flags.writeable

@@ -80,8 +80,8 @@ def _emulate(
     """Return statistics of rows by name, which have NaN or Inf in the core, and what the cast does if it is counted."""
     at, n, real, size = kernel.stages(fmt), len(rows.x), rows.x.dtype.type, rows.given.shape[1]
     carrier, padded = np.dtype(at.T.carrier), rows.x.shape[1]
-    points, dtype = bool(plan.points), "float64" if rows.x.itemsize == 8 else "float32"
-    steps = steps_of(fmt, kernel, dtype, rms=plan.rms, features=plan.features, means=points, finish=finish)
+    means, dtype = bool(plan.points), "float64" if rows.x.itemsize == 8 else "float32"
+    steps = steps_of(fmt, kernel, dtype, rms=plan.rms, features=plan.features, means=means, finish=finish)
     serial = steps.serial or steps.square_serial
     at_once = LANES if serial else max(1, min(LANES, AT_ONCE // padded // (carrier.itemsize + rows.x.itemsize + 8)))
     found, failed = np.empty((len(emulation.FOUND), size)), np.zeros(n, bool)
@@ -116,7 +116,7 @@ def _judged(rows: Rows, cast: Array, counts: Array, plan: Plan) -> CastStatistic
 def _room(x: Array, at_once: int, padded: int, carrier: str, steps: emulation.Steps, ws: Workspace) -> emulation.Room:
     size = (at_once * padded,)
     return emulation.Room(
-        h=ws.array("h", size, carrier) if steps.cast or steps.serial else x,
+        h=x if emulation.in_place.py_func(steps) else ws.array("h", size, carrier),
         v_hat=ws.array("v_hat", size, carrier),
         v=ws.array("v", size, "float64"),
         v_low=ws.array("v_low", size if steps.low else (0,), "float64"),

@@ -77,12 +77,11 @@ def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | Non
         return None
     if precise:
         statistics.mean, statistics.mean_low = rows.column(references.MEAN), rows.column(references.MEAN_LOW)
+        statistics.precise, statistics.variance_low = True, rows.column(references.Q_LOW)
     elif not plan.rms:
         # of a constant row too: what is taken off is its mean
         statistics.mean, statistics.mean_low = two_sum(rows.column(references.A), rows.column(references.B))
     statistics.variance = rows.column(references.Q)
-    if precise:
-        statistics.precise, statistics.variance_low = True, rows.column(references.Q_LOW)
     if plan.model_epsilon <= exact.LARGEST_EPSILON:
         exact.roots(given, plan.model_epsilon, precise)
     else:

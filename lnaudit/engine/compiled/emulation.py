@@ -66,7 +66,7 @@ class Steps(NamedTuple):
 class Room(NamedTuple):
     """Memory for the rows that are worked on at once: h; v_hat; v and its low part; terms of a sum.
 
-    h: all rows of the file, where `_in_place` says that they are h already. sums, means, inverses: a number a row.
+    h: all rows of the file, where `in_place` says that they are h already. sums, means, inverses: a number a row.
     """
 
     h: Any
@@ -80,7 +80,7 @@ class Room(NamedTuple):
 
 
 @inlined
-def _in_place(steps):
+def in_place(steps):
     """Whether rows are read where they are: the cast changes nothing, and no sixteen of them are read at once."""
     return len(steps.cast) == 0 and len(steps.serial) == 0
 
@@ -107,7 +107,7 @@ def emulate(x, d, rows_at_once, steps, epsilon, normal, given, room, found, fail
             store(cast[casts.H_MIN], start, widened(h_min))
         for k in range(rows):
             row = start + k
-            at = (row if _in_place(steps) else k) * padded
+            at = (row if in_place(steps) else k) * padded
             unusual = _cast_row(x, row * padded, d, steps, normal, room, at, row, cast)
             if cast is not None and (infinite >> k & 1 or unusual):
                 _count_unusual(x, row * padded, d, steps.cast, normal, counts)
@@ -148,7 +148,7 @@ def _cast_row(x, base, d, steps, normal, room, at, row, cast):
     for i in range(0, d, LANES):
         values = load(x, base + i)
         h = rounded(values, steps.cast)
-        if not _in_place(steps):
+        if not in_place(steps):
             store(room.h, at + i, like(h, kind))
         if cast is not None:
             size = magnitude(h) if i + LANES <= d else chosen(lanes_below(d - i), magnitude(h), least)
@@ -181,7 +181,7 @@ def _square_row(x, row, k, padded, d, steps, room, given, found, cast):
     k: number of the row in the room.
     """
     zero, base, at = splat(0.0), row * padded, k * padded
-    at_h, at_terms = base if _in_place(steps) else at, at if len(steps.square_serial) else 0
+    at_h, at_terms = base if in_place(steps) else at, at if len(steps.square_serial) else 0
     middle, center, rest = splat(room.means[k]), splat(given[references.A, row]), splat(given[references.B, row])
     D_lanes = S_lanes = A_lanes = M_lanes = cast_D = cast_S = zero
     one = splat(ratio_to_itself(d))

@@ -35,6 +35,12 @@ def kept(x, i, d):
     return x if i + LANES <= d else chosen(lanes_below(d - i), x, blank(x))
 
 
+@inlined
+def _is_constant(x_max, x_min, rms):
+    """Whether nothing is left of a row with these extremes."""
+    return x_max == x_min and not (rms and x_max != 0.0)
+
+
 @compiled
 def corrected_reference(x, d, rms, largest, given, finite):
     """Write extremes of rows and whether they are finite; what is taken off, variance (Chan, Golub, LeVeque 1983).
@@ -46,7 +52,7 @@ def corrected_reference(x, d, rms, largest, given, finite):
     for r in range(len(x)):
         row, a, b, variance = x[r], 0.0, 0.0, 0.0
         x_max, x_min, finite[r], total = _ends_and_sum(row, d, splat(largest))
-        if x_max == x_min and not (rms and x_max != 0.0):
+        if _is_constant(x_max, x_min, rms):
             a = x_max
         elif finite[r]:
             if not rms:
@@ -100,7 +106,7 @@ def precise_reference(x, d, rms, largest, given, finite, terms, terms_low):
     for r in range(len(x)):
         row, a, b, q, q_low = x[r], 0.0, 0.0, 0.0, 0.0
         x_max, x_min, finite[r], _ = _ends_and_sum(row, d, splat(largest))
-        constant = x_max == x_min and not (rms and x_max != 0.0)
+        constant = _is_constant(x_max, x_min, rms)
         if finite[r] and not rms:
             a, b = _divided(*_sum_of_pairs(row, d, terms, terms_low), d)
         given[MEAN, r], given[MEAN_LOW, r] = a, b
