@@ -25,8 +25,8 @@ Array = NDArray[Any]
 BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 13  # of narrow rows the statistics are larger than the rows
 # rows times emulations that are folded at a time: folding is many short steps, which take the interpreter rather than
-# the processor
-FOLDED_AT_ONCE = 9 << 13
+# the processor; where the analysis takes far longer, memory counts more
+FOLDED_AT_ONCE = {"numba": 9 << 13, "numpy": 2 << 13}
 MANY_POINTS = 8  # each is a step more for a fold: rows are then folded twice as many at a time
 ALONE = 1 << 18  # fewer elements than this are done before a second thread would have started
 Progress = Callable[[int], None]
@@ -94,7 +94,7 @@ class Summarizer:
         # shorter numbers are widened to float32
         blocks = rows.blocks(min(BLOCK_BYTES // max(rows.dtype.itemsize, 4), BLOCK_ROWS * rows.features))
         analysed = _analysed(pool, blocks, partial(_work, analyse, plan), jobs)
-        at_once = (FOLDED_AT_ONCE << (len(plan.points) > MANY_POINTS)) // len(plan.results)
+        at_once = (FOLDED_AT_ONCE[chosen.name] << (len(plan.points) > MANY_POINTS)) // len(plan.results)
         groups = _grouped(analysed, at_once, size, progress)
         folds = (partial(_folded, group, plan, chosen.name) for group in groups)
         try:
