@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from .arithmetic import Workspace, check_hardware, quiet
+from .compiling_ahead import compile_ahead
 from .engine.choice import Chooser
 from .engine.rows import Plan, RowStatistics, join
 from .site import Rows
@@ -90,6 +91,8 @@ class Summarizer:
             self._tell(f"{name}: engine {chosen.name} ({chosen.reason})")
         jobs = 1 if size <= ALONE else self._jobs
         pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+        if chosen.name == "numba" and self._jobs > 1:
+            _run(pool, partial(compile_ahead, plan, rows.dtype))
         analyse, total = _analyse_with(chosen.name), Summary.empty(plan)
         # shorter numbers are widened to float32
         blocks = rows.blocks(min(BLOCK_BYTES // max(rows.dtype.itemsize, 4), BLOCK_ROWS * rows.features))
@@ -104,6 +107,14 @@ class Summarizer:
             if pool is not None:  # an interrupt does not wait for what is being worked on
                 pool.shutdown(wait=False, cancel_futures=True)
         return total
+
+
+def _run(pool: ThreadPoolExecutor | None, task: Callable[[], None]) -> None:
+    """Do something in a pool, where an interrupt does not wait for it."""
+    if pool is None:
+        task()
+    else:
+        pool.submit(task).result()
 
 
 def _analysed(

@@ -89,6 +89,13 @@ def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | Non
     return rows
 
 
+def unreferred(row: Array, plan: Plan) -> Rows:
+    """Return a block of one finite row with zeros for a reference, to try the loops on."""
+    x = _padded(row)
+    statistics = numpy_engine.input_statistics(row.max(axis=1), row.min(axis=1), np.ones(1, bool), 0, plan, row.T.copy)
+    return Rows(x=x, d=plan.features, statistics=statistics, given=np.zeros((references.GIVEN, _room(1))))
+
+
 def _must_be_scaled(s: InputStatistics) -> bool:
     exponents = np.frexp(np.maximum(np.abs(s.x_max), np.abs(s.x_min)))[1]
     return bool((np.abs(exponents) > EXTREME_EXPONENT).any())

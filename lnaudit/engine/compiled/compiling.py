@@ -32,7 +32,10 @@ class _Cache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         with suppress(Exception):  # a damaged file may fail in any way
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            # two processes that write at once may have named their files alike
+            if found is not None and tuple(found.signature.args) == tuple(sig):
+                return found
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

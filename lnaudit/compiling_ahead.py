@@ -1,0 +1,127 @@
+"""Compiles what a plan needs in two processes at once: within one, numba compiles one function at a time.
+
+What the other process (this module, run as a program) has compiled is found in the folder of compiled code. Only where
+nothing is there yet; if anything fails, all is compiled here when it is called.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import Workspace, quiet
+from .engine.cache_folder import cache_folder, is_warm
+from .engine.coverage import covers
+from .engine.rows import CastStatistics, Plan
+from .formats import Format, get_format
+from .kernels import Kernel, get_kernel
+from .summary import fold
+
+Array = NDArray[Any]
+Result = tuple[Format, Kernel]
+ALIKE = ("norm", "features", "model_epsilon", "epsilon", "epsilons", "points", "by_elements")
+
+
+def compile_ahead(plan: Plan, dtype: np.dtype[Any]) -> None:
+    """Compile what a plan asks of rows of a dtype, with the help of a second process, if nothing is compiled yet."""
+    here, there = _halves(plan)
+    if not here or plan.weight is not None or plan.bias is not None or is_warm() or not _can_keep():
+        return
+    name = "float64" if dtype.itemsize == 8 else "float32"
+    words = {key: getattr(plan, key) for key in ALIKE} | {"double_double": plan.needs_double_double}
+    results = [(fmt.name, kernel.name) for fmt, kernel in there]
+    process = _started(json.dumps({"dtype": name, "plan": words, "results": results}))
+    if process is None:
+        return
+    try:
+        _compile(replace(plan, results=here, double_double=plan.needs_double_double), name)
+        process.wait()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _halves(plan: Plan) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
+    """Share out the kernels: what this process compiles, which has the reference and the epsilons too, and the other.
+
+    Of kernels that cast alike the first counts what the cast does, so these stay together.
+    """
+    alike: dict[Format, list[Result]] = {}
+    for fmt, kernel in plan.results:
+        if covers(fmt, kernel, plan):
+            alike.setdefault(kernel.stages(fmt).T, []).append((fmt, kernel))
+    here: list[Result] = []
+    there: list[Result] = []
+    for results in alike.values():
+        (here if len(here) + 1 < len(there) else there).extend(results)
+    return tuple(here), tuple(there)
+
+
+def _can_keep() -> bool:
+    """Whether there is a folder that the other process can leave anything in."""
+    with suppress(OSError, RuntimeError):
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        return True
+    return False
+
+
+def _started(words: str) -> subprocess.Popen[str] | None:
+    """Start the other process, told what to compile; None where that cannot be done."""
+    if not sys.executable or getattr(sys, "frozen", False):
+        return None
+    # -P: nothing is imported from the folder that one happens to be in
+    command = [sys.executable, "-P", "-m", __name__]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with suppress(OSError):
+        process = subprocess.Popen(command, text=True, **pipes)
+        if process.stdin is not None:
+            with suppress(OSError), process.stdin:  # it has ended already
+                process.stdin.write(words)
+        return process
+    return None
+
+
+def _compile(plan: Plan, dtype: str) -> None:
+    """Compile all that a plan needs by running it on one row."""
+    from .engine import numba_engine
+
+    with quiet():
+        fold(numba_engine.analyse(_row(plan, dtype), 0, plan, Workspace()), plan, "numba")
+
+
+def _compile_kernels(plan: Plan, dtype: str) -> None:
+    """Compile what runs the kernels of a plan, and nothing that others need too."""
+    from .engine.numba_kernel import run
+    from .engine.numba_rows import unreferred
+
+    casts: dict[Format, CastStatistics] = {}
+    with quiet():
+        rows = unreferred(_row(plan, dtype), plan)
+        for fmt, kernel in plan.results:
+            run(rows, casts, fmt, kernel, plan, Workspace())
+
+
+def _row(plan: Plan, dtype: str) -> Array:
+    return np.linspace(-1, 1, plan.features, dtype=dtype)[None]
+
+
+def main() -> None:
+    """Compile what stdin says, as `compile_ahead` writes it."""
+    words = json.load(sys.stdin)
+    said: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in words["plan"].items()}
+    rms, features = said["norm"] == "rms", said["features"]
+    results = [(get_format(fmt), get_kernel(kernel)) for fmt, kernel in words["results"]]
+    at = tuple((fmt, kernel.at(fmt, rms, features)) for fmt, kernel in results)
+    _compile_kernels(Plan(results=at, **said), words["dtype"])
+
+
+if __name__ == "__main__":
+    main()
