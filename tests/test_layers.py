@@ -19,6 +19,7 @@ LAYERS = [
     {"readers", "families"},
     {"engine"},
     {"summary"},
+    {"compiling_ahead"},
     {"summarize"},
     {"advice"},
     {"rules"},
