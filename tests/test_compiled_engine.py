@@ -197,6 +197,16 @@ def test_rows_beside_their_mean_agree(dtype: Any) -> None:
     assert_engines_agree(near, Settings().plan(Site(name="x", source="x", rows=ArrayRows(near))))
 
 
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("width", [1, 3, 33, 700])
+def test_rows_whose_sums_are_exact_or_just_not_agree(width: int, norm: str) -> None:
+    """Numbers that are 2^14 to 2^31 apart: up to 2^28 / width their sums are exact (`engine.exact_sums`)."""
+    rng = np.random.default_rng(width)
+    rows = [np.ldexp(rng.uniform(1, 2, width), rng.integers(-apart, 1, width)) for apart in range(14, 32)]
+    x = np.stack([*rows, *(row * rng.choice([-1, 0, 1], width) for row in rows)]).astype(np.float32)
+    assert_engines_agree(x, plan_of(("float64",), ("native",), width, norm=norm))
+
+
 def test_a_block_without_a_finite_row_agrees() -> None:
     x = np.full((20, 16), np.nan, np.float32)
     assert_engines_agree(x, plan_of(("float16", "float64"), ("native",), 16))

@@ -13,6 +13,8 @@ from ..double_double import two_sum
 from . import numpy_engine
 from .compiled import exact, references
 from .compiled.lanes import LANES
+from .compiled.steps import flag
+from .exact_sums import width
 from .reference import EXTREME_EXPONENT, inverse_root
 from .rows import InputStatistics, Plan, pick
 
@@ -65,7 +67,8 @@ def refer(block: Array, first_row: int, plan: Plan, ws: Workspace) -> Rows | Non
     largest = np.finfo(x.dtype).max
     if precise:
         room = [ws.array(name, x.shape[1:], "float64") for name in ("terms", "terms_low")]
-        references.precise_reference(x, d, plan.rms, largest, given, finite, *room)
+        narrow = flag(x.itemsize < 8)
+        references.precise_reference(x, d, plan.rms, largest, width(d), narrow, given, finite, *room)
     else:
         references.corrected_reference(x, d, plan.rms, largest, given, finite)
     ends = given[references.X_MAX, : len(x)], given[references.X_MIN, : len(x)]

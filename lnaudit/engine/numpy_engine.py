@@ -57,6 +57,7 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
         constant=statistics.constant,
         amax=amax,
         double_double=plan.needs_double_double,
+        narrow=x.itemsize < 8,
         spare=ws.array("product", x.shape, "float64"),
     )
     statistics.mean, statistics.mean_low = reference.mean, reference.mean_low

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import lane_sum
 from ..double_double import reciprocal_root, two_product, two_sum
+from .exact_sums import Sums, centred, exact_sums, no_sums
 
 Array = NDArray[Any]
 # squares, their double-double tails and sums of 2^50 terms stay normal within 2^+-300
@@ -83,7 +84,14 @@ def inverse_root(variance: Array, variance_low: Array, unit: Array, epsilon: flo
 
 
 def center(
-    x: Array, *, rms: bool, constant: Array, amax: Array, double_double: bool, spare: Array | None = None
+    x: Array,
+    *,
+    rms: bool,
+    constant: Array,
+    amax: Array,
+    double_double: bool,
+    narrow: bool = False,
+    spare: Array | None = None,
 ) -> Reference:
     """Centre finite rows exactly and take their variance.
 
@@ -99,6 +107,8 @@ def center(
         max|x| of each row.
     double_double : bool
         Carry about 100 bits instead of a corrected two-pass in 53.
+    narrow : bool
+        The numbers are those of a float32 or a shorter format: of most rows double-double sums are exact at once.
     spare : ndarray of float64, shape (d, n), optional
         Memory for the squares.
     """
@@ -106,7 +116,11 @@ def center(
     unit = np.where((np.abs(exponent) > EXTREME_EXPONENT) & (amax > 0), exponent, 0)
     if unit.any():
         x = np.ldexp(x, -unit)
-    result = _center_double_double(x, rms, unit) if double_double else _center_corrected(x, rms, unit, spare)
+    if double_double:
+        sums = exact_sums(x, amax) if narrow else no_sums(x)
+        result = _center_double_double(x, rms, unit, sums)
+    else:
+        result = _center_corrected(x, rms, unit, spare)
     if constant.any():
         result.v[:, constant] = 0.0
         result.variance[constant] = 0.0
@@ -129,18 +143,24 @@ def _center_corrected(x: Array, rms: bool, unit: Array, spare: Array | None) -> 
     return Reference(v=x, mean=mean, mean_low=mean_low, variance=variance, unit=unit)
 
 
-def _center_double_double(x: Array, rms: bool, unit: Array) -> Reference:
+def _center_double_double(x: Array, rms: bool, unit: Array, sums: Sums) -> Reference:
+    d, left = len(x), ~sums.fits
     if rms:
         mean = mean_low = np.zeros(x.shape[1])
         v, v_low = x, np.zeros_like(x)
+        high, low = two_sum(sums.high, sums.low)
     else:
-        mean, mean_low = divide(*_tree_sum(x, np.zeros_like(x)), len(x))
+        total, total_low = sums.total.copy(), np.zeros_like(sums.total)
+        if left.any():
+            total[left], total_low[left] = _tree_sum(x[:, left], np.zeros_like(x[:, left]))
+        mean, mean_low = divide(total, total_low, d)
         v, error = two_sum(x, -mean)
         v, v_low = two_sum(v, -mean_low)
         v_low += error
-    square, square_low = two_product(v, v)
-    square_low += 2.0 * v * v_low
-    variance, variance_low = divide(*_tree_sum(square, square_low), len(x))
+        high, low = divide(*centred(sums, d), d)
+    if left.any():
+        high[left], low[left] = _tree_sum_of_squares(v[:, left], v_low[:, left])
+    variance, variance_low = divide(high, low, d)
     return Reference(
         v=v,
         mean=mean,
@@ -162,6 +182,12 @@ def divide(high: Array, low: Array, d: int) -> tuple[Array, Array]:
     quotient = high / d
     product, error = two_product(quotient, np.full_like(quotient, float(d)))
     return _renormalize(quotient, (((high - product) - error) + low) / d)
+
+
+def _tree_sum_of_squares(v: Array, v_low: Array) -> tuple[Array, Array]:
+    square, square_low = two_product(v, v)
+    square_low += 2.0 * v * v_low
+    return _tree_sum(square, square_low)
 
 
 def _tree_sum(high: Array, low: Array) -> tuple[Array, Array]:

@@ -8,8 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..exact_sums import ROOM
 from .compiling import compiled, inlined
-from .lanes import LANES, blank, first, load, magnitude, rotated1, rotated2, rotated4, rotated8, splat, store, widened
+from .lanes import (
+    LANES,
+    blank,
+    first,
+    like,
+    load,
+    magnitude,
+    rotated1,
+    rotated2,
+    rotated4,
+    rotated8,
+    splat,
+    square_added,
+    store,
+    widened,
+)
 from .masks import chosen, count, lanes_below
 from .sums import (
     first_half,
@@ -20,10 +36,12 @@ from .sums import (
     renormalized,
     tree_sum_of_pairs,
     two_product,
+    two_sum,
     two_sum_of_lanes,
 )
 
 SPLIT = 134217729.0  # 2^27 + 1
+EXPONENT = 0x7FF << 52  # its bits in a float64
 # columns of the table that the loops fill, one a row: what is taken off, variance, extremes, exact 1/std, mean
 GIVEN = 10
 A, B, Q, Q_LOW, X_MAX, X_MIN, ROOT, ROOT_LOW, MEAN, MEAN_LOW = range(GIVEN)
@@ -101,21 +119,71 @@ def greatest(x):
 
 
 @compiled
-def precise_reference(x, d, rms, largest, given, finite, terms, terms_low):
-    """Write what `corrected_reference` does in double-double, and the mean; terms, terms_low: room for a row."""
+def precise_reference(x, d, rms, largest, width, narrow, given, finite, terms, terms_low):
+    """Write what `corrected_reference` does in double-double, and the mean; terms, terms_low: room for a row.
+
+    narrow, width: rows are tried by `engine.exact_sums` first, with its width.
+    """
     for r in range(len(x)):
         row, a, b, q, q_low = x[r], 0.0, 0.0, 0.0, 0.0
-        x_max, x_min, finite[r], _ = _ends_and_sum(row, d, splat(largest))
+        x_max, x_min, finite[r], lanes = _ends_and_sum(row, d, splat(largest))
         constant = _is_constant(x_max, x_min, rms)
-        if finite[r] and not rms:
-            a, b = _divided(*_sum_of_pairs(row, d, terms, terms_low), d)
+        given[X_MAX, r], given[X_MIN, r] = x_max, x_min
+        fits = False
+        if len(narrow) and finite[r]:
+            top, total = _power(max(abs(x_max), abs(x_min))), lane_total(lanes)
+            high, low, least = _exact_sums(row, d, top, width)
+            fits = top == 0.0 or top * width <= 2.0**ROOM * _power(least)
+        if fits:
+            if rms:
+                q, q_low = _divided(*two_sum(high, low), d)
+            else:
+                a, b = _divided(total, 0.0, d)
+                q, q_low = _divided(*_divided(*_centred(total, high, low, d), d), d)
+        elif finite[r]:
+            if not rms:
+                a, b = _divided(*_sum_of_pairs(row, d, terms, terms_low), d)
+            if not constant:
+                q, q_low = _divided(*_sum_of_squares(row, d, a, b, terms, terms_low), d)
         given[MEAN, r], given[MEAN_LOW, r] = a, b
         if constant:
-            a, b = np.float64(x_max), 0.0
-        elif finite[r]:
-            q, q_low = _divided(*_sum_of_squares(row, d, a, b, terms, terms_low), d)
+            a, b, q, q_low = np.float64(x_max), 0.0, 0.0, 0.0
         given[A, r], given[B, r], given[Q, r], given[Q_LOW, r] = a, b, q, q_low
-        given[X_MAX, r], given[X_MIN, r] = x_max, x_min
+
+
+@inlined
+def _power(x):
+    """Return the largest power of two that is not above x, 0 of 0."""
+    bits = np.float64(x).view(np.int64) & np.int64(EXPONENT)
+    return np.int64(bits).view(np.float64)
+
+
+@inlined
+def _exact_sums(row, d, top, width):
+    """Return the two parts of the sum of squares and the smallest magnitude that is not 0 (`engine.exact_sums`)."""
+    magic, high_sum, low_sum = splat(3.0 * width * top * top), splat(0.0), splat(0.0)
+    nothing = blank(load(row, 0))
+    least = like(splat(np.inf), nothing)
+    for i in range(0, d, LANES):
+        values = load(row, i)
+        size = magnitude(values)
+        least = chosen((nothing < size) & (size < least), size, least)
+        high = square_added(magic, values) - magic
+        high_sum = high_sum + high
+        low_sum = low_sum + square_added(blank(high) - high, values)
+    return lane_total(high_sum), lane_total(low_sum), -greatest(nothing - least)
+
+
+@inlined
+def _centred(total, high, low, d):
+    """Return d times the sum of squares about the mean (`engine.exact_sums.centred`)."""
+    scale = np.float64(d)
+    a, a_low = product_by_parts(scale, high, SPLIT)
+    b, b_low = product_by_parts(scale, low, SPLIT)
+    c, c_low = product_by_parts(total, total, SPLIT)
+    left, error = two_sum(a, -c)
+    left, rest = two_sum(left, b)
+    return two_sum(left, rest + (((error + a_low) - c_low) + b_low))
 
 
 @inlined
