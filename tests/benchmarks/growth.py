@@ -30,14 +30,14 @@ def rows(bench: Bench) -> str:
 
 
 def epsilons(bench: Bench) -> str:
-    """Let the epsilons of a sweep grow, for rows of several widths and always as many elements."""
+    """Let the epsilons of a sweep grow, for rows of several widths and always as many elements, and in one thread."""
     curves = {}
-    for engine in bench.engines:
-        for width in WIDTHS:
-            path, n = bench.dump(ROWS * FEATURES // width, width), ROWS * FEATURES // width // bench.scale
-            words = [*native(THREE), "--output-format", "json"]
-            commands = [lnaudit("sweep", path, engine, *_points(amount), *words) for amount in EPSILONS]
-            curves[f"{engine}, {n:,} x {width:,}"] = commands, 3.0 * n * (EPSILONS[-1] - EPSILONS[0])
+    kinds = [(engine, width, "") for engine in bench.engines for width in WIDTHS]
+    for engine, width, thread in [*kinds, *((engine, WIDTHS[-1], ", one thread") for engine in bench.engines)]:
+        path, n = bench.dump(ROWS * FEATURES // width, width), ROWS * FEATURES // width // bench.scale
+        words = [*native(THREE), "--output-format", "json", *(["--jobs", "1"] if thread else [])]
+        commands = [lnaudit("sweep", path, engine, *_points(amount), *words) for amount in EPSILONS]
+        curves[f"{engine}{thread}, {n:,} x {width:,}"] = commands, 3.0 * n * (EPSILONS[-1] - EPSILONS[0])
     return _curves(bench, "Epsilons: sweep, three formats, native", EPSILONS, curves, "row, format and epsilon")
 
 
