@@ -7,8 +7,10 @@ nothing is there yet; if anything fails, all is compiled here when it is called.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -26,13 +28,19 @@ from .summary import fold
 
 Array = NDArray[Any]
 Result = tuple[Format, Kernel]
+_first = threading.Lock()  # taken once: what was in vain is not begun again for the next site
 ALIKE = ("norm", "features", "model_epsilon", "epsilon", "epsilons", "points", "by_elements")
 
 
 def compile_ahead(plan: Plan, dtype: np.dtype[Any]) -> None:
-    """Compile what a plan asks of rows of a dtype, with the help of a second process, if nothing is compiled yet."""
+    """Compile what a plan asks of rows of a dtype, with the help of a second process, if nothing is compiled yet.
+
+    Once in the life of this process.
+    """
     here, there = _halves(plan)
     if not here or plan.weight is not None or plan.bias is not None or is_warm() or not _can_keep():
+        return
+    if not _first.acquire(blocking=False):
         return
     name = "float64" if dtype.itemsize == 8 else "float32"
     words = {key: getattr(plan, key) for key in ALIKE} | {"double_double": plan.needs_double_double}
@@ -69,7 +77,7 @@ def _can_keep() -> bool:
     with suppress(OSError, RuntimeError):
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        return True
+        return os.access(folder, os.W_OK)
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -52,6 +53,7 @@ def test_what_the_compiled_engine_does_not_run_is_nobodys() -> None:
 @pytest.fixture
 def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LNAUDIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(ahead, "_first", threading.Lock())
     return tmp_path / "cache"
 
 
@@ -105,6 +107,7 @@ def test_a_process_that_ends_at_once_is_no_error(cold: Path, monkeypatch: pytest
     monkeypatch.setattr(ahead.sys, "executable", "/bin/false")
     with mock.patch.object(ahead, "_compile") as compiled:
         ahead.compile_ahead(default_plan(), FLOAT32)
+        ahead.compile_ahead(default_plan(), FLOAT32)  # nothing is there yet, but it would be in vain again
     assert compiled.call_count == 1
 
 
