@@ -45,7 +45,8 @@ def compile_ahead(plan: Plan, dtype: np.dtype[Any]) -> None:
     name = "float64" if dtype.itemsize == 8 else "float32"
     words = {key: getattr(plan, key) for key in ALIKE} | {"double_double": plan.needs_double_double}
     results = [(fmt.name, kernel.name) for fmt, kernel in there]
-    process = _started(json.dumps({"dtype": name, "plan": words, "results": results}))
+    # numbers of numpy are made floats
+    process = _started(json.dumps({"dtype": name, "plan": words, "results": results}, default=float))
     if process is None:
         return
     try:
