@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from dataclasses import fields, replace
+from itertools import cycle, product
 from typing import Any
 
 import ml_dtypes
@@ -17,12 +18,12 @@ from lnaudit.arithmetic import Workspace, quiet
 from lnaudit.engine import numpy_engine
 from lnaudit.engine.coverage import covers
 from lnaudit.engine.rows import Plan
-from lnaudit.formats import FORMATS
+from lnaudit.formats import DEFAULT_FORMATS, FORMATS, Format
 from lnaudit.kernels import KERNELS, get_kernel
 from lnaudit.pipeline import Settings, run, sweep
 from lnaudit.site import ArrayRows, Site
 
-from .exhaustive import sampled
+from .exhaustive import sampled, sampled_cases
 from .rows import REAL, named_rows, real_rows
 
 numba_engine = pytest.importorskip(
@@ -42,6 +43,27 @@ VARIATIONS = (
     "decomposed:output=float32,normalized=float32",
     "stored-stats:square_sum=T,sum=T",
     "fused:apply=gamma_rstd_first",
+)
+# of all textbook kernels in all formats by both norms: every one of each of these, and every way to round
+USUAL = (
+    *(("float16", "layer", name) for name in TEXTBOOK),
+    ("float16", "rms", "fused"),
+    ("bfloat16", "layer", "stored-stats"),
+    ("bfloat16", "rms", "native"),
+    ("tfloat32", "rms", "native"),
+    ("float32", "layer", "fused"),
+    ("float32", "rms", "native-serial"),
+    ("float8_e4m3fn", "layer", "native"),
+    ("float8_e5m2", "rms", "stored-stats"),
+    ("float64", "layer", "native"),
+    ("float64", "rms", "fused"),
+)
+NARROW_AND_WIDE = (FORMATS["float16"], FORMATS["float64"])
+OF_FLOAT64 = (
+    ("float16", "layer", "native"),
+    ("float16", "rms", "fused"),
+    ("float64", "layer", "native"),
+    ("float64", "rms", "fused"),
 )
 
 
@@ -88,34 +110,63 @@ def plan_of(formats: tuple[str, ...], kernels: tuple[str, ...], width: int, **wo
     return Plan(results=results, norm=norm, features=width, **{"model_epsilon": 1e-5, "epsilon": 1e-5, **words})
 
 
-@pytest.mark.parametrize("norm", ["layer", "rms"])
+def assert_agree_in_every_statistic(fmt: str, width: int, dtype: Any, kernels: tuple[str, ...], norm: str) -> None:
+    x, weight = hard_rows(fmt, width, dtype), np.random.default_rng(width).standard_normal(width) * 50
+    assert_engines_agree(x, plan_of((fmt,), kernels, width, norm=norm, points=(0.0, 1e-6), by_elements=True))
+    assert_engines_agree(
+        x, plan_of((fmt,), kernels, width, norm=norm, points=(1e-6,), weight=weight, bias=weight[::-1])
+    )
+
+
 @pytest.mark.parametrize("width", sampled(WIDTHS, 1, 17, 100))
-@pytest.mark.parametrize("fmt", sampled(list(FORMATS), "float16", "bfloat16", "float64"))
-def test_textbook_kernels_agree_in_every_statistic(fmt: str, width: int, norm: str) -> None:
-    weight = np.random.default_rng(width).standard_normal(width) * 50
-    # a kernel that is compiled anew for each type of file takes its time
-    for dtype, kernels in ((np.float32, TEXTBOOK), (np.float64, ("native", "fused"))):
-        x = hard_rows(fmt, width, dtype)
-        assert_engines_agree(x, plan_of((fmt,), kernels, width, norm=norm, points=(0.0, 1e-6), by_elements=True))
-        assert_engines_agree(
-            x, plan_of((fmt,), kernels, width, norm=norm, points=(1e-6,), weight=weight, bias=weight[::-1])
-        )
+@pytest.mark.parametrize(
+    ("fmt", "norm", "name"), sampled_cases([*product(FORMATS, ("layer", "rms"), TEXTBOOK)], *USUAL)
+)
+def test_textbook_kernels_agree_in_every_statistic(fmt: str, norm: str, name: str, width: int) -> None:
+    assert_agree_in_every_statistic(fmt, width, np.float32, (name,), norm)
+
+
+@pytest.mark.parametrize("width", sampled(WIDTHS, 17))
+@pytest.mark.parametrize(
+    ("fmt", "norm", "name"),
+    sampled_cases([*product(FORMATS, ("layer", "rms"), ("native", "fused"))], *OF_FLOAT64),
+)
+def test_files_of_float64_agree_in_every_statistic(fmt: str, norm: str, name: str, width: int) -> None:
+    assert_agree_in_every_statistic(fmt, width, np.float64, (name,), norm)
 
 
 @pytest.mark.parametrize("norm", ["layer", "rms"])
-@pytest.mark.parametrize("name", VARIATIONS)
-def test_variations_agree(name: str, norm: str) -> None:
-    for fmt in ("float16", "bfloat16", "float32"):
-        for width in (3, 100, 128):
-            plan = plan_of((fmt,), (name,), width, norm=norm, points=(1e-6,))
-            assert covers(*plan.results[0], plan)
-            assert_engines_agree(hard_rows(fmt, width), plan)
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.exhaustive
+def test_textbook_kernels_side_by_side_agree(fmt: str, norm: str) -> None:
+    """The cast is counted for the first of them alone."""
+    for width in WIDTHS:
+        for dtype, kernels in ((np.float32, TEXTBOOK), (np.float64, ("native", "fused"))):
+            assert_agree_in_every_statistic(fmt, width, dtype, kernels, norm)
 
 
-def test_kernels_that_are_not_covered_are_analysed_by_numpy_among_those_that_are() -> None:
+# each variation in one format by one norm, each of these several times
+@pytest.mark.parametrize(
+    ("name", "fmt", "norm"),
+    sampled_cases(
+        [*product(VARIATIONS, ("float16", "bfloat16", "float32"), ("layer", "rms"))],
+        *zip(VARIATIONS, cycle(("float16", "bfloat16", "float32")), cycle(("layer", "rms")), strict=False),
+    ),
+)
+def test_variations_agree(name: str, fmt: str, norm: str) -> None:
+    for width in (3, 100, 128):
+        plan = plan_of((fmt,), (name,), width, norm=norm, points=(1e-6,))
+        assert covers(*plan.results[0], plan)
+        assert_engines_agree(hard_rows(fmt, width), plan)
+
+
+@pytest.mark.parametrize(
+    "formats", sampled([("float16",), ("float16", "float32", "float64")], ("float16",)), ids=" ".join
+)
+def test_kernels_that_are_not_covered_are_analysed_by_numpy_among_those_that_are(formats: tuple[str, ...]) -> None:
     names = tuple(KERNELS)
     for width in (5, 64):
-        plan = plan_of(("float16", "float32", "float64"), names, width)
+        plan = plan_of(formats, names, width)
         covered = [covers(fmt, kernel, plan) for fmt, kernel in plan.results]
         assert any(covered)
         assert not all(covered)
@@ -171,12 +222,19 @@ def test_files_of_every_dtype_and_layout_agree(dtype: Any) -> None:
     assert_engines_agree(np.repeat(x, 2, axis=1)[:, ::2], plan)
 
 
-@pytest.mark.parametrize("norm", ["layer", "rms"])
-def test_elements_whose_squares_underflow_beside_large_ones_agree(norm: str) -> None:
+@pytest.mark.parametrize(
+    ("norm", "kernels"),
+    sampled_cases(
+        [*product(("layer", "rms"), (("native",), ("fused",), ("native", "fused")))],
+        ("layer", ("native",)),
+        ("rms", ("fused",)),
+    ),
+)
+def test_elements_whose_squares_underflow_beside_large_ones_agree(norm: str, kernels: tuple[str, ...]) -> None:
     rng = np.random.default_rng(8)
     x = rng.standard_normal((40, 37)) * 10.0 ** rng.uniform(-165, 0, (40, 37))
     x[:, 0], x[::3, 1:] = 3.0, x[::3, 1:] * 1e-140
-    assert_engines_agree(x, plan_of(("float16", "float64"), ("native", "fused"), 37, norm=norm, points=(0.0, 1e-300)))
+    assert_engines_agree(x, plan_of(("float16", "float64"), kernels, 37, norm=norm, points=(0.0, 1e-300)))
 
 
 @pytest.mark.parametrize("width", [64, 700, 2048])  # 16, 2 or 3 and 1 rows are worked on at once
@@ -188,13 +246,24 @@ def test_any_number_of_rows_agrees(width: int) -> None:
         assert_engines_agree(x, Settings().plan(Site(name="x", source="x", rows=ArrayRows(x))))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_beside_their_mean_agree(dtype: Any) -> None:
+def beside_their_mean(dtype: Any) -> np.ndarray:
+    """Return rows whose elements are a few units of a dtype from their mean."""
     rng = np.random.default_rng(4)
     steps = rng.integers(-3, 4, (20, 33)) * np.finfo(dtype).eps
     near = (np.exp2(rng.integers(-60, 61, (20, 1))) * (1 + steps)).astype(dtype)
     near[::2, 0] *= -1
+    return near
+
+
+@pytest.mark.parametrize("dtype", sampled([np.float32, np.float64], np.float32))
+def test_rows_beside_their_mean_agree(dtype: Any) -> None:
+    near = beside_their_mean(dtype)
     assert_engines_agree(near, Settings().plan(Site(name="x", source="x", rows=ArrayRows(near))))
+
+
+def test_rows_of_float64_beside_their_mean_agree() -> None:
+    near = beside_their_mean(np.float64)
+    assert_engines_agree(near, plan_of(("float16", "float64"), ("native",), 33, points=(1e-6,)))
 
 
 @pytest.mark.parametrize("norm", ["layer", "rms"])
@@ -212,35 +281,54 @@ def test_a_block_without_a_finite_row_agrees() -> None:
     assert_engines_agree(x, plan_of(("float16", "float64"), ("native",), 16))
 
 
+@pytest.mark.parametrize("alone", sampled([True, False], True))
 @settings(max_examples=40, deadline=None)
 @given(
     width=st.integers(1, 70),
     exponents=st.lists(st.integers(-60, 38), min_size=1, max_size=20),
     offset=st.sampled_from([0.0, 5.0, -1000.0]),
+    case=st.sampled_from(USUAL),
     formats=st.lists(st.sampled_from(sorted(FORMATS)), min_size=1, max_size=3, unique=True),
-    norm=st.sampled_from(["layer", "rms"]),
     epsilon=st.sampled_from([0.0, 1e-12, 1e-5, 0.1]),
     seed=st.integers(0, 2**32),
 )
 def test_random_rows_agree(
-    width: int, exponents: list[int], offset: float, formats: list[str], norm: str, epsilon: float, seed: int
+    alone: bool,
+    width: int,
+    exponents: list[int],
+    offset: float,
+    case: tuple[str, str, str],
+    formats: list[str],
+    epsilon: float,
+    seed: int,
 ) -> None:
+    """By a kernel in a format, or by all of them in some."""
     noise = np.random.default_rng(seed).standard_normal((len(exponents), width))
     with quiet():
         x = (offset + noise * 10.0 ** np.array(exponents)[:, None]).astype(np.float32)
-    assert_engines_agree(x, plan_of(tuple(formats), TEXTBOOK, width, norm=norm, epsilon=epsilon, points=(epsilon,)))
+    fmt, norm, name = case
+    some, kernels = ((fmt,), (name,)) if alone else (tuple(formats), TEXTBOOK)
+    assert_engines_agree(x, plan_of(some, kernels, width, norm=norm, epsilon=epsilon, points=(epsilon,)))
 
 
+@pytest.mark.parametrize("kernels", sampled([None, TEXTBOOK], None))
 @pytest.mark.parametrize("name", sampled(REAL, *REAL[:2]))
-def test_reports_of_real_activations_are_the_same_text(name: str) -> None:
+def test_reports_of_real_activations_are_the_same_text(name: str, kernels: tuple[str, ...] | None) -> None:
     site = Site(name=name, source=name, rows=ArrayRows(real_rows(name)))
-    for many in (Settings(), Settings(kernels=tuple(KERNELS[n] for n in TEXTBOOK))):
-        texts = {
-            json.dumps(run([site], replace(many, engine=engine, jobs=jobs)).to_dict())
-            for engine, jobs in (("numpy", 1), ("numba", 1), ("numba", 2))
-        }
-        assert len(texts) == 1
+    asked = Settings(kernels=kernels and tuple(KERNELS[n] for n in kernels))
+    texts = {
+        json.dumps(run([site], replace(asked, engine=engine, jobs=jobs)).to_dict())
+        for engine, jobs in (("numpy", 1), ("numba", 1), ("numba", 2))
+    }
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("formats", sampled([DEFAULT_FORMATS, NARROW_AND_WIDE], NARROW_AND_WIDE), ids=len)
+@pytest.mark.parametrize("name", sampled(REAL, *REAL[:2]))
+def test_sweeps_of_real_activations_are_the_same_text(name: str, formats: tuple[Format, ...]) -> None:
+    site = Site(name=name, source=name, rows=ArrayRows(real_rows(name)))
     swept = {
-        json.dumps(sweep([site], Settings(engine=engine), (0.0, 1e-9, 1e-3)).to_dict()) for engine in ("numpy", "numba")
+        json.dumps(sweep([site], Settings(engine=engine, formats=formats), (0.0, 1e-9, 1e-3)).to_dict())
+        for engine in ("numpy", "numba")
     }
     assert len(swept) == 1
