@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT = 120
+# a process of macOS that uses its frameworks cannot be forked safely
+FORKS = hasattr(os, "fork") and sys.platform != "darwin"
 INTERPRETERS = ("PYTHON", "LANG", "LC_")  # beginnings of the names of what an interpreter reads
 
 
@@ -34,7 +36,7 @@ def run(
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS")}
     environment |= env or {}
     command = [sys.executable, "-W", "error", "-m", "lnaudit", *words]
-    if started or not hasattr(os, "fork") or any(name.startswith(INTERPRETERS) for name in env or ()):
+    if started or not FORKS or any(name.startswith(INTERPRETERS) for name in env or ()):
         return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=TIMEOUT)
     code, stdout, stderr = forked({"args": words, "cwd": str(Path(cwd or "").resolve()), "env": environment})
     return subprocess.CompletedProcess(command, code, stdout, stderr)
