@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rounding import round_number
 from ..formats import Format, wider
 from ..kernels import Kernel, Stages
-from .compiled import judgements, responses
+from .compiled import exact, judgements, responses
 from .compiled.exact import LARGEST_EPSILON
 from .compiled.lanes import LANES
 from .compiled.steps import covers_inverse, first_how, inverse_hows
@@ -87,7 +87,10 @@ def _hows(at: Stages, inverse: str, rms: bool) -> tuple[Any, ...]:
 
 
 class Emulation:
-    """The rows of one emulation, as the loops read them; known: rows whose statistics are all finite."""
+    """The rows of one emulation, as the loops read them.
+
+    known: rows whose statistics are all finite. low: r_hat and the exact 1/std have low parts that count.
+    """
 
     def __init__(
         self,
@@ -102,7 +105,7 @@ class Emulation:
         self._rows, self._plan = rows, plan
         self._n = len(rows.index)
         self._size = -(-self._n // LANES) * LANES
-        self._low = fmt.precision == 53
+        self.low = fmt.precision == 53
         self._accepted = plan.limit_of(fmt)
         at = kernel.stages(fmt)
         self._holds, self._carrier = at.epsilon, at.variance.carrier
@@ -126,7 +129,7 @@ class Emulation:
         padded[..., : self._n] = values
         return padded
 
-    def _groups(self, epsilons: tuple[float, ...]) -> Iterator[slice]:
+    def groups(self, epsilons: tuple[float, ...]) -> Iterator[slice]:
         """Yield which epsilons are run at a time."""
         step = max(1, AT_ONCE // self._size)
         for start in range(0, len(epsilons), step):
@@ -135,9 +138,9 @@ class Emulation:
     def _respond(self, epsilons: tuple[float, ...]) -> tuple[Array, Array, Array, Array, Array]:
         held = np.array([round_number(epsilon, self._holds) for epsilon in epsilons]).astype(self._carrier)
         shape, groups = (len(held), self._size), (len(held), self._size // LANES)
-        scale, scale_low = np.empty(shape), np.zeros(shape if self._low else (len(held), 0))
+        scale, scale_low = np.empty(shape), np.zeros(shape if self.low else (len(held), 0))
         masks = np.empty((3, *groups), np.uint16)
-        responses.respond(self._variance, self._diff, held, *self._how, self._low, scale, scale_low, *masks)
+        responses.respond(self._variance, self._diff, held, *self._how, self.low, scale, scale_low, *masks)
         return scale, scale_low, masks[0], masks[1], masks[2]
 
     def deviations(self, limits: Array) -> tuple[Array, Array, Array, Array]:
@@ -148,22 +151,51 @@ class Emulation:
         rho, rho_low = inverse_roots(self._rows, (self._plan.model_epsilon,), 0)
         given = [self._padded(part) for part in (limits, rho[0], np.broadcast_to(rho_low, rho.shape)[0])]
         parts = []
-        for some in self._groups(self._plan.tried):
+        for some in self.groups(self._plan.tried):
             scale, scale_low, nonfinite, _, _ = self._respond(self._plan.tried[some])
-            parts.append(responses.deviations(self._table, self._masks, *given, self._low, scale, scale_low, nonfinite))
+            parts.append(responses.deviations(self._table, self._masks, *given, self.low, scale, scale_low, nonfinite))
         failing, bad, worst, at = (np.concatenate(column) for column in zip(*parts, strict=True))
         return failing, bad, worst, np.where(at >= 0, self._rows.index[at], -1)
 
-    def verdicts(self, epsilons: tuple[float, ...], affine: Array) -> Verdicts:
-        """Return what each epsilon makes of the rows, were it the model's.
+    def exact_roots(self, epsilons: tuple[float, ...], low: bool) -> tuple[Array, Array]:
+        """Return the exact 1/std of the rows at each epsilon, `low` with its low part."""
+        shape = (len(epsilons), self._size)
+        rho, rho_low = np.empty(shape), np.zeros(shape if low else (len(epsilons), 0))
+        exact.roots_at(self._table[responses.Q], self._table[responses.Q_LOW], np.array(epsilons), low, rho, rho_low)
+        return rho, rho_low
 
-        affine: rows whose output is not finite though the core is, shape (epsilons or 1, rows).
-        """
-        packed = np.broadcast_to(_packed(affine, self._size), (len(epsilons), self._size // LANES))
-        bins = np.zeros(judgements.BINS, np.int32)
-        parts = [
-            self._judged(epsilons[some], np.ascontiguousarray(packed[some]), bins) for some in self._groups(epsilons)
-        ]
+    def masked(self, rows: Array, points: int) -> Array:
+        """Return which rows a mask of shape (points or 1, rows) has at each point, packed."""
+        return np.broadcast_to(_packed(rows, self._size), (points, self._size // LANES))
+
+    def judged(
+        self, epsilons: tuple[float, ...], roots: tuple[Array, Array], affine: Array, bins: Array
+    ) -> tuple[Any, ...]:
+        """Return the columns of some points: counts, rows with a code, the worst and their rows, and so on."""
+        table, masks, held = self._table, self._masks, np.array(epsilons)
+        scale, scale_low, nonfinite, zero, nothing = self._respond(epsilons)
+        error, cost, total, square, dearest, dearest_at = judgements.point_errors(
+            table, masks, held, *roots, float(self._plan.features), self.low, self._changed, scale, scale_low, nonfinite
+        )
+        largest, largest_at, smallest, filled, *parts = judgements.tally(error, masks, nonfinite, bins)
+        coded, counts = judgements.count_codes(
+            table, masks, roots[0], self._accepted, scale, nonfinite, zero, nothing, affine, error, cost
+        )
+        moments = np.stack([part[:, : self._n].sum(axis=1) for part in (total, square)], axis=1)
+        # copies, for the room that they were counted in is large
+        histograms = ([part[:n].copy() for part, n in zip(array, filled.tolist(), strict=True)] for array in parts)
+        return (
+            counts,
+            coded,
+            np.stack((largest, dearest)),
+            np.stack((largest_at, dearest_at)),
+            smallest,
+            moments,
+            *histograms,
+        )
+
+    def assembled(self, parts: list[tuple[Any, ...]]) -> Verdicts:
+        """Put what `judged` found at some points after the other together."""
         counts, coded, worst, at, smallest, moments, keys, amounts = zip(*parts, strict=True)
         counted, rows = np.concatenate(counts), np.concatenate(at, axis=1)
         return Verdicts(
@@ -180,26 +212,21 @@ class Emulation:
             coded=np.concatenate(coded),
         )
 
-    def _judged(self, epsilons: tuple[float, ...], affine: Array, bins: Array) -> tuple[Any, ...]:
-        """Return the columns of some points: counts, rows with a code, the worst and their rows, and so on."""
-        table, masks, held = self._table, self._masks, np.array(epsilons)
-        scale, scale_low, nonfinite, zero, nothing = self._respond(epsilons)
-        error, cost, total, square, dearest, dearest_at = judgements.point_errors(
-            table, masks, held, float(self._plan.features), self._low, self._changed, scale, scale_low, nonfinite
-        )
-        largest, largest_at, smallest, filled, *parts = judgements.tally(error, masks, nonfinite, bins)
-        coded, counts = judgements.count_codes(
-            table, masks, held, self._accepted, scale, nonfinite, zero, nothing, affine, error, cost
-        )
-        moments = np.stack([part[:, : self._n].sum(axis=1) for part in (total, square)], axis=1)
-        # copies, for the room that they were counted in is large
-        histograms = ([part[:n].copy() for part, n in zip(array, filled.tolist(), strict=True)] for array in parts)
-        return (
-            counts,
-            coded,
-            np.stack((largest, dearest)),
-            np.stack((largest_at, dearest_at)),
-            smallest,
-            moments,
-            *histograms,
-        )
+
+def verdicts(emulations: list[tuple[Emulation, Array]], epsilons: tuple[float, ...]) -> list[Verdicts]:
+    """Return what each epsilon makes of the rows in each of their emulations, were it the model's.
+
+    Beside an emulation: rows whose output is not finite though the core is, shape (epsilons or 1, rows). What they are
+    compared with is the same for all.
+    """
+    if not emulations:
+        return []
+    rows, bins = emulations[0][0], np.zeros(judgements.BINS, np.int32)
+    masks = [emulation.masked(affine, len(epsilons)) for emulation, affine in emulations]
+    low = any(emulation.low for emulation, _ in emulations)
+    parts: list[list[tuple[Any, ...]]] = [[] for _ in emulations]
+    for some in rows.groups(epsilons):
+        roots = rows.exact_roots(epsilons[some], low)
+        for (emulation, _), mask, found in zip(emulations, masks, parts, strict=True):
+            found.append(emulation.judged(epsilons[some], roots, np.ascontiguousarray(mask[some]), bins))
+    return [emulation.assembled(found) for (emulation, _), found in zip(emulations, parts, strict=True)]

@@ -40,6 +40,7 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
         fold_mismatch(rows, under.plan, under.input)
     if not len(rows.index):
         return summary
+    at_points: list[tuple[int, Peaks, Emulation, Array]] = []
     for i, ((fmt, kernel), stats) in enumerate(zip(plan.results, statistics.kernels, strict=True)):
         cast, result = statistics.casts[kernel.stages(fmt).T], summary.results[i]
         peaks = fold_statistics(rows, cast, stats, fmt, kernel, plan, result)
@@ -60,13 +61,25 @@ def fold(statistics: RowStatistics, plan: Plan, engine: str = "numpy") -> Summar
                 under.results[i].table = EpsilonTable(*compiled.deviations(judged.limits))
         if compiled is not None and not stats.point_error.shape[1]:
             if plan.points:
-                verdicts = compiled.verdicts(plan.points, _affine(stats))
-                summary.tables[i] = point_table(verdicts, rows, plan, peaks, fmt)
+                at_points.append((i, peaks, compiled, _affine(stats)))
             continue
         summary.add_points()
         for start in range(0, len(summary.points), AT_ONCE):
             _fold_points(rows, cast, stats, before, peaks, i, start, summary.points[start : start + AT_ONCE])
+    if at_points:
+        _fold_verdicts(rows, plan, at_points, summary)
     return summary
+
+
+def _fold_verdicts(
+    rows: InputStatistics, plan: Plan, compiled: list[tuple[int, Peaks, Emulation, Array]], summary: Summary
+) -> None:
+    """Judge the rows at all points by the compiled loops, in the results of these numbers."""
+    from ..engine.numba_epsilon import verdicts
+
+    found = verdicts([(emulation, affine) for _, _, emulation, affine in compiled], plan.points)
+    for (i, peaks, _, _), of_points in zip(compiled, found, strict=True):
+        summary.tables[i] = point_table(of_points, rows, plan, peaks, plan.results[i][0])
 
 
 def _compiled(

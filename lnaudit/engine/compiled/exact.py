@@ -27,6 +27,18 @@ def roots(given, epsilon, low):
             store(given[references.ROOT_LOW], i, low_part)
 
 
+@compiled
+def roots_at(q, q_low, epsilons, low, rho, rho_low):
+    """Write 1/std of rows at each epsilon, `low` with its low part; shape (epsilons, rows), a multiple of 16 rows."""
+    for e in range(len(epsilons)):
+        epsilon, high, rest = splat(epsilons[e]), rho[e], rho_low[e]
+        for i in range(0, len(q), LANES):
+            variance = load(q, i)
+            store(high, i, exact_root(variance + epsilon))
+            if low:
+                store(rest, i, exact_root_low(variance, load(q_low, i), epsilon))
+
+
 @inlined
 def exact_root(w):
     """Return rho = 1/sqrt(w), 0 where w is 0."""

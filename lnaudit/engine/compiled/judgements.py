@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import compiled_with_arrays, inlined
-from .exact import cast_error, exact_root, exact_root_low
+from .exact import cast_error
 from .lanes import LANES, load, magnitude, root, splat, store
 from .masks import chosen, count, packed, unpacked
 from .responses import (
@@ -23,7 +23,6 @@ from .responses import (
     KNOWN,
     NEGATIVE,
     PRESENT,
-    Q_LOW,
     UNCHANGED,
     V_MEAN,
     VARYING,
@@ -48,37 +47,36 @@ INFINITE = 0x7FF0000000000000 >> KEY_SHIFT  # the bin of Inf; what is above hold
 
 
 @compiled_with_arrays
-def point_errors(table, masks, epsilons, features, low, changed, scale, scale_low, nonfinite):
+def point_errors(table, masks, epsilons, rho, rho_low, features, low, changed, scale, scale_low, nonfinite):
     """Return E and the cost G of the cast, both against the exact row at each epsilon; sum and squares of the core.
 
-    Then the largest cost, -1 if none is a number, and the number of its row. low: r_hat and rho have low parts that
-    count. changed: the cast changes a row.
+    Then the largest cost, -1 if none is a number, and the number of its row. rho: exact, shape (epsilons, rows). low:
+    r_hat and rho have low parts that count. changed: the cast changes a row.
     """
     shape = scale.shape
     error, cost, total, square = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
     dearest, dearest_at = np.empty(len(scale)), np.empty(len(scale), np.int64)
-    q_row, low_row, S_row, D_row, A_row = table[Q], table[Q_LOW], table[S], table[D], table[A]
+    q_row, S_row, D_row, A_row = table[Q], table[S], table[D], table[A]
     mean_row, cast_S, cast_D, cast_w = table[V_MEAN], table[CAST_S], table[CAST_D], table[CAST_W]
     for e in range(len(scale)):
         scales, scales_low, errors, costs, totals, squares = (
             scale[e], scale_low[e], error[e], cost[e], total[e], square[e]
         )  # fmt: skip
         epsilon, width, best, best_at = splat(epsilons[e]), splat(features), splat(-1.0), splat(-1.0)
+        exact, exact_low = rho[e], rho_low[e]
         for g in range(masks.shape[1]):
             i = LANES * g
-            q, r, left = load(q_row, i), load(scales, i), load(A_row, i)
-            rho = exact_root(q + epsilon)
-            difference = r - rho
+            q, r, meant, left = load(q_row, i), load(scales, i), load(exact, i), load(A_row, i)
+            difference = r - meant
             if low:
-                rho_low = exact_root_low(q, load(low_row, i), epsilon)
-                difference = difference + (load(scales_low, i) - rho_low)
+                difference = difference + (load(scales_low, i) - load(exact_low, i))
             emptied, lost = np.int64(masks[EMPTIED, g]), np.int64(nonfinite[e, g])
-            store(errors, i, row_error(r, difference, rho, q, load(S_row, i), load(D_row, i), left, emptied, lost))
+            store(errors, i, row_error(r, difference, meant, q, load(S_row, i), load(D_row, i), left, emptied, lost))
             G = splat(0.0)
             if changed:
                 unchanged, constant = np.int64(masks[UNCHANGED, g]), np.int64(masks[CONSTANT, g])
                 w = load(cast_w, i) + epsilon
-                G = cast_error(q, load(cast_S, i), load(cast_D, i), w, rho, unchanged, constant)
+                G = cast_error(q, load(cast_S, i), load(cast_D, i), w, meant, unchanged, constant)
             G = chosen(unpacked(np.int64(masks[FINITE, g])), G, splat(np.nan))
             store(costs, i, G)
             best, best_at = larger(G, i, best, best_at)
@@ -139,7 +137,7 @@ def gathered(bins, first, last, keys, amounts):
 
 
 @compiled_with_arrays
-def count_codes(table, masks, epsilons, accepted, scale, nonfinite, zero, nothing, affine, error, cost):
+def count_codes(table, masks, rho, accepted, scale, nonfinite, zero, nothing, affine, error, cost):
     """Return which rows have a code, packed, and for each epsilon the counts named above.
 
     affine: rows whose output is not finite though the core is.
@@ -162,9 +160,9 @@ def count_codes(table, masks, epsilons, accepted, scale, nonfinite, zero, nothin
             if unusual:
                 counted[0] += count(unpacked(unusual))
                 q, r = load(q_row, i), load(scales, i)
-                rho = exact_root(q + splat(epsilons[e]))
-                meant = root(q) * rho
-                together = packed(limits < magnitude(scale_error(q, r, rho, load(S_row, i))) * meant)
+                exact = load(rho[e], i)
+                meant = root(q) * exact
+                together = packed(limits < magnitude(scale_error(q, r, exact, load(S_row, i))) * meant)
                 coded[e, g] = classified(
                     masks, g, np.int64(nonfinite[e, g]), np.int64(zero[e, g]), np.int64(nothing[e, g]),
                     np.int64(affine[e, g]), deviates, together, ALL ^ packed(E <= splat(5.0) * limits),
