@@ -29,6 +29,7 @@ from .summary import fold
 Array = NDArray[Any]
 Result = tuple[Format, Kernel]
 _first = threading.Lock()  # taken once: what was in vain is not begun again for the next site
+FEATURES = 64
 ALIKE = ("norm", "features", "model_epsilon", "epsilon", "epsilons", "points", "by_elements")
 
 
@@ -102,8 +103,9 @@ def _compile(plan: Plan, dtype: str) -> None:
     """Compile all that a plan needs by running it on one row."""
     from .engine import numba_engine
 
+    row, plan = _short(plan, dtype)
     with quiet():
-        fold(numba_engine.analyse(_row(plan, dtype), 0, plan, Workspace()), plan, "numba")
+        fold(numba_engine.analyse(row, 0, plan, Workspace()), plan, "numba")
 
 
 def _compile_kernels(plan: Plan, dtype: str) -> None:
@@ -112,14 +114,17 @@ def _compile_kernels(plan: Plan, dtype: str) -> None:
     from .engine.numba_rows import unreferred
 
     casts: dict[Format, CastStatistics] = {}
+    row, plan = _short(plan, dtype)
     with quiet():
-        rows = unreferred(_row(plan, dtype), plan)
+        rows = unreferred(row, plan)
         for fmt, kernel in plan.results:
             run(rows, casts, fmt, kernel, plan, Workspace())
 
 
-def _row(plan: Plan, dtype: str) -> Array:
-    return np.linspace(-1, 1, plan.features, dtype=dtype)[None]
+def _short(plan: Plan, dtype: str) -> tuple[Array, Plan]:
+    """Return one row and the plan for it: what is compiled depends on types, not on how long a row is."""
+    features = min(plan.features, FEATURES)
+    return np.linspace(-1, 1, features, dtype=dtype)[None], replace(plan, features=features)
 
 
 def main() -> None:

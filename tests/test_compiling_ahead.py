@@ -44,6 +44,12 @@ def test_every_kernel_is_compiled_once_and_those_that_cast_alike_by_one_process(
     assert not casts[0] & casts[1]
 
 
+def test_long_rows_are_not_run_to_compile() -> None:
+    row, short = ahead._short(replace(default_plan(), features=1 << 30), "float32")
+    assert row.shape == (1, short.features)
+    assert short.results == default_plan().results
+
+
 def test_what_the_compiled_engine_does_not_run_is_nobodys() -> None:
     assert ahead._halves(plan(("float16", "torch-cpu"), ("bfloat16", "native"))) == (
         (),
