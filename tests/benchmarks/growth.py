@@ -41,6 +41,28 @@ def epsilons(bench: Bench) -> str:
     return _curves(bench, "Epsilons: sweep, three formats, native", EPSILONS, curves, "row, format and epsilon")
 
 
+def epsilons_of_a_row(bench: Bench) -> str:
+    """Let rows and epsilons of a sweep in one thread grow together, which leaves out what a point costs by itself."""
+    width, times, most = WIDTHS[-1], (4, 16), EPSILONS[-1]
+    words = [*native(THREE), "--output-format", "json", "--jobs", "1"]
+    commands = {
+        (engine, many, amount): lnaudit(
+            "sweep", bench.dump(FEATURES * FEATURES // width * many, width), engine, *_points(amount), *words
+        )
+        for engine in bench.engines
+        for many in times
+        for amount in (1, most)
+    }
+    more = (times[1] - times[0]) * FEATURES * FEATURES / width / bench.scale * 3 * (most - 1)
+    runs = in_turns(commands, bench.rounds)
+    lines = []
+    for engine in bench.engines:
+        few, many = ({amount: best(runs[engine, n, amount]) for amount in (1, most)} for n in times)
+        lines.append([engine, number(((many[most] - many[1]) - (few[most] - few[1])) / more * 1e9)])
+    title = f"### Epsilons: one thread, 1 and {most} of them on {times[0]} and {times[1]} times 16,384 x {width}"
+    return f"{title}\n\n{table(['', 'ns a further row, format and epsilon'], lines)}"
+
+
 def _points(amount: int) -> list[str]:
     return ["--eps", "1e-5"] if amount == 1 else ["--eps", "1e-12..1e-2", "--points", str(amount)]
 
@@ -78,4 +100,4 @@ def _curves(bench: Bench, title: str, columns: Iterable[object], curves: dict[st
     return f"### {title}\n\n{table(['', *map(str, columns), f'ns a further {unit}'], lines)}"
 
 
-TABLES = (rows, epsilons, formats, kernels)
+TABLES = (rows, epsilons, epsilons_of_a_row, formats, kernels)
