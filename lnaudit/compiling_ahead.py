@@ -30,6 +30,7 @@ Array = NDArray[Any]
 Result = tuple[Format, Kernel]
 _first = threading.Lock()  # taken once: what was in vain is not begun again for the next site
 FEATURES = 64
+PATIENCE = 30  # seconds that the other process may take longer
 ALIKE = ("norm", "features", "model_epsilon", "epsilon", "epsilons", "points", "by_elements")
 
 
@@ -52,7 +53,8 @@ def compile_ahead(plan: Plan, dtype: np.dtype[Any]) -> None:
         return
     try:
         _compile(replace(plan, results=here, double_double=plan.needs_double_double), name)
-        process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
     finally:
         process.kill()
         process.wait()

@@ -129,6 +129,14 @@ def test_the_other_process_ends_with_this_one(cold: Path) -> None:
     process.kill.assert_called_once()
 
 
+def test_a_process_that_never_ends_is_not_waited_for(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = mock.Mock()
+    process.wait.side_effect = [subprocess.TimeoutExpired("lnaudit", 30), 0]
+    with mock.patch.object(ahead, "_started", return_value=process), mock.patch.object(ahead, "_compile"):
+        ahead.compile_ahead(default_plan(), FLOAT32)
+    assert process.mock_calls == [mock.call.wait(ahead.PATIENCE), mock.call.kill(), mock.call.wait()]
+
+
 def _twice(x: Any) -> Any:
     return x[0] + x[0]
 

@@ -102,6 +102,18 @@ def test_the_folder_follows_the_conventions_of_the_system(monkeypatch: pytest.Mo
     assert not folder.is_warm()
 
 
+def test_another_source_of_the_engine_is_another_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Compiled code holds constants of modules that are not compiled themselves."""
+    monkeypatch.setattr(folder, "SOURCES", tmp_path)
+    monkeypatch.setattr(folder, "_digest", folder._digest.__wrapped__)
+    (tmp_path / "compiled").mkdir()
+    found = []
+    for name, text in (("a.py", "ROOM = 28"), ("a.py", "ROOM = 29"), ("compiled/b.py", "SPLIT = 1")):
+        (tmp_path / name).write_text(text)
+        found.append(folder.cache_folder())
+    assert len(set(found)) == 3
+
+
 def scan(path: Path, cache: Path, *words: str) -> tuple[dict[str, object], set[str]]:
     """Scan in a process of its own; return the report and which of numba's and our modules were imported."""
     code = (

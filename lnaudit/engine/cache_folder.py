@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..version import __version__
 
-SOURCES = Path(__file__).parent / "compiled"
+SOURCES = Path(__file__).parent
 
 
 def cache_folder() -> Path:
@@ -37,7 +37,7 @@ def cache_folder() -> Path:
 @cache
 def _digest() -> str:
     """Return a digest of all sources: numba looks at the file of a function alone, not at what that imports."""
-    sources = b"".join(path.read_bytes() for path in sorted(SOURCES.glob("*.py")))
+    sources = b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
 
 
