@@ -51,13 +51,13 @@ def compile_ahead(plan: Plan, dtype: np.dtype[Any]) -> None:
     process = _started(json.dumps({"dtype": name, "plan": words, "results": results}, default=float))
     if process is None:
         return
-    try:
-        _compile(replace(plan, results=here, double_double=plan.needs_double_double), name)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
+    with process:
+        try:
+            _compile(replace(plan, results=here, double_double=plan.needs_double_double), name)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+        finally:
+            process.kill()
 
 
 def _halves(plan: Plan) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
@@ -86,19 +86,27 @@ def _can_keep() -> bool:
 
 
 def _started(words: str) -> subprocess.Popen[str] | None:
-    """Start the other process, told what to compile; None where that cannot be done."""
+    """Start the other process, told what to compile; None where that cannot be done.
+
+    Its stdin stays open: when it ends, this process has ended.
+    """
     if not sys.executable or getattr(sys, "frozen", False):
         return None
     # -P: nothing is imported from the folder that one happens to be in
     command = [sys.executable, "-P", "-m", __name__]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with suppress(OSError):
+    try:
         process = subprocess.Popen(command, text=True, **pipes)
-        if process.stdin is not None:
-            with suppress(OSError), process.stdin:  # it has ended already
-                process.stdin.write(words)
-        return process
-    return None
+    except OSError:
+        return None
+    try:
+        print(words, file=process.stdin, flush=True)
+    except OSError:  # it has ended already
+        process.kill()
+        with suppress(OSError), process:
+            pass
+        return None
+    return process
 
 
 def _compile(plan: Plan, dtype: str) -> None:
@@ -129,9 +137,15 @@ def _short(plan: Plan, dtype: str) -> tuple[Array, Plan]:
     return np.linspace(-1, 1, features, dtype=dtype)[None], replace(plan, features=features)
 
 
+def _end_with_the_other() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
 def main() -> None:
     """Compile what stdin says, as `compile_ahead` writes it."""
-    words = json.load(sys.stdin)
+    words = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_the_other, daemon=True).start()
     said: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in words["plan"].items()}
     rms, features = said["norm"] == "rms", said["features"]
     results = [(get_format(fmt), get_kernel(kernel)) for fmt, kernel in words["results"]]
