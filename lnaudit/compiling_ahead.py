@@ -1,7 +1,7 @@
 """Compiles what a plan needs in two processes at once: within one, numba compiles one function at a time.
 
-What the other process (this module, run as a program) has compiled is found in the folder of compiled code. Only where
-nothing is there yet; if anything fails, all is compiled here when it is called.
+What the other process (`main`) has compiled is found in the folder of compiled code. Only where nothing is there yet; if
+anything fails, all is compiled here when it is called.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,15 @@ Array = NDArray[Any]
 Result = tuple[Format, Kernel]
 _first = threading.Lock()  # taken once: what was in vain is not begun again for the next site
 FEATURES = 64
+# the same package is imported as here, wherever another one is installed
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import lnaudit
+del sys.path[0]
+from lnaudit.compiling_ahead import main
+main()
+"""
 PATIENCE = 30  # seconds that the other process may take longer
 ALIKE = ("norm", "features", "model_epsilon", "epsilon", "epsilons", "points", "by_elements")
 
@@ -93,14 +103,16 @@ def _started(words: str) -> subprocess.Popen[str] | None:
     if not sys.executable or getattr(sys, "frozen", False):
         return None
     # -P: nothing is imported from the folder that one happens to be in
-    command = [sys.executable, "-P", "-m", __name__]
+    command = [sys.executable, "-P", "-c", PROGRAM, str(Path(__file__).resolve().parents[1])]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
         process = subprocess.Popen(command, text=True, **pipes)
     except OSError:
         return None
+    assert process.stdin is not None
     try:
-        print(words, file=process.stdin, flush=True)
+        process.stdin.write(f"{words}\n")
+        process.stdin.flush()
     except OSError:  # it has ended already
         process.kill()
         with suppress(OSError), process:
@@ -151,7 +163,3 @@ def main() -> None:
     results = [(get_format(fmt), get_kernel(kernel)) for fmt, kernel in words["results"]]
     at = tuple((fmt, kernel.at(fmt, rms, features)) for fmt, kernel in results)
     _compile_kernels(Plan(results=at, **said), words["dtype"])
-
-
-if __name__ == "__main__":
-    main()
