@@ -1,7 +1,7 @@
 """Compiles what a plan needs in two processes at once: within one, numba compiles one function at a time.
 
-What the other process (`main`) has compiled is found in the folder of compiled code. Only where nothing is there yet; if
-anything fails, all is compiled here when it is called.
+What the other process (`main`) has compiled is found in the folder of compiled code. Only where nothing is there yet;
+if anything fails, all is compiled here when it is called.
 """
 
 from __future__ import annotations
