@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from .arithmetic import Workspace, quiet
 from .engine.cache_folder import cache_folder, is_warm
 from .engine.coverage import covers
-from .engine.rows import CastStatistics, Plan
+from .engine.rows import CastStatistics, Plan, held_in
 from .formats import Format, get_format
 from .kernels import Kernel, get_kernel
 from .summary import fold
 
 Array = NDArray[Any]
 Result = tuple[Format, Kernel]
-_first = threading.Lock()  # taken once: what was in vain is not begun again for the next site
+_first = threading.Lock()  # taken once: what was found, or was in vain, is not asked again for the next site
 FEATURES = 64
 # the same package is imported as here, wherever another one is installed
 PROGRAM = """
@@ -49,12 +49,12 @@ def compile_ahead(plan: Plan, dtype: np.dtype[Any]) -> None:
 
     Once in the life of this process.
     """
+    if not _first.acquire(blocking=False):
+        return
     here, there = _halves(plan)
     if not here or plan.weight is not None or plan.bias is not None or is_warm() or not _can_keep():
         return
-    if not _first.acquire(blocking=False):
-        return
-    name = "float64" if dtype.itemsize == 8 else "float32"
+    name = held_in(dtype)
     words = {key: getattr(plan, key) for key in ALIKE} | {"double_double": plan.needs_double_double}
     results = [(fmt.name, kernel.name) for fmt, kernel in there]
     # numbers of numpy are made floats

@@ -1,8 +1,8 @@
 """A process that has imported the program and forks for every run of it: a run is a process, without the imports.
 
 What runs has arguments, environment, folder and streams of its own, ends as an interpreter does, and nothing that it
-does is seen by the next. What it cannot show is what an interpreter does before the program
-begins: variables that the interpreter reads itself, encodings, which modules are imported and what that costs.
+does is seen by the next. What it cannot show is what an interpreter does before the program begins: variables that the
+interpreter reads itself, encodings, which modules are imported and what that costs.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def test_the_other_process_ends_with_this_one(cold: Path) -> None:
     process.kill.assert_called_once()
 
 
-def test_a_process_that_never_ends_is_not_waited_for(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_never_ends_is_not_waited_for(cold: Path) -> None:
     process = mock.MagicMock()
     process.wait.side_effect = subprocess.TimeoutExpired("lnaudit", 30)
     with mock.patch.object(ahead, "_started", return_value=process), mock.patch.object(ahead, "_compile"):

@@ -49,7 +49,7 @@ def _power(x: Array) -> Array:
 def exact_sums(x: Array, amax: Array) -> Sums:
     """Return sums of rows of float32 numbers; x: in float64, amax: their largest magnitudes."""
     size = np.abs(x)
-    least = np.min(np.where(size > 0, size, np.inf), axis=0, initial=np.inf)
+    least = np.where(size > 0, size, np.inf).min(axis=0)
     P, top = width(len(x)), _power(amax)
     square = np.multiply(x, x, out=size)
     # its last place is that of what is cut off: squares are below 2^51 of it
@@ -57,7 +57,7 @@ def exact_sums(x: Array, amax: Array) -> Sums:
     high = square + magic
     high -= magic
     square -= high
-    fits = (top == 0) | (top * P <= 2.0**ROOM * _power(np.where(np.isfinite(least), least, 0.0)))
+    fits = (top == 0) | (top * P <= 2.0**ROOM * _power(least))
     return Sums(fits=fits, total=x.sum(axis=0), high=high.sum(axis=0), low=square.sum(axis=0))
 
 

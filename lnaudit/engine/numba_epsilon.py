@@ -219,8 +219,6 @@ def verdicts(emulations: list[tuple[Emulation, Array]], epsilons: tuple[float, .
     Beside an emulation: rows whose output is not finite though the core is, shape (epsilons or 1, rows). What they are
     compared with is the same for all.
     """
-    if not emulations:
-        return []
     rows, bins = emulations[0][0], np.zeros(judgements.BINS, np.int32)
     masks = [emulation.masked(affine, len(epsilons)) for emulation, affine in emulations]
     low = any(emulation.low for emulation, _ in emulations)

@@ -80,8 +80,8 @@ def _emulate(
     """Return statistics of rows by name, which have NaN or Inf in the core, and what the cast does if it is counted."""
     at, n, real, size = kernel.stages(fmt), len(rows.x), rows.x.dtype.type, rows.given.shape[1]
     carrier, padded = np.dtype(at.T.carrier), rows.x.shape[1]
-    means, dtype = bool(plan.points), "float64" if rows.x.itemsize == 8 else "float32"
-    steps = steps_of(fmt, kernel, dtype, rms=plan.rms, features=plan.features, means=means, finish=finish)
+    held, means = rows.x.dtype.name, bool(plan.points)
+    steps = steps_of(fmt, kernel, held, rms=plan.rms, features=plan.features, means=means, finish=finish)
     serial = steps.serial or steps.square_serial
     at_once = LANES if serial else max(1, min(LANES, AT_ONCE // padded // (carrier.itemsize + rows.x.itemsize + 8)))
     found, failed = np.empty((len(emulation.FOUND), size)), np.zeros(n, bool)

@@ -16,7 +16,7 @@ from .compiled.lanes import LANES
 from .compiled.steps import flag
 from .exact_sums import width
 from .reference import EXTREME_EXPONENT, inverse_root
-from .rows import InputStatistics, Plan, pick
+from .rows import InputStatistics, Plan, held_in, pick
 
 Array = NDArray[Any]
 
@@ -112,7 +112,7 @@ def _room(rows: int) -> int:
 def _padded(block: Array) -> Array:
     """Return rows in native float32 or float64, contiguous, with zeros up to a multiple of 16 elements."""
     n, d = block.shape
-    dtype = np.dtype(np.float64 if block.dtype.itemsize == 8 else np.float32)
+    dtype = np.dtype(held_in(block.dtype))
     if d % LANES == 0:
         return np.ascontiguousarray(block, dtype)
     x = np.zeros((n, -(-d // LANES) * LANES), dtype)

@@ -19,7 +19,7 @@ from ..kernels import Kernel
 from . import elements, interpreter
 from .cast import analyse_cast
 from .reference import ExactCore, Reference, center, exact_core
-from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, join
+from .rows import CastStatistics, InputStatistics, KernelStatistics, Plan, RowStatistics, held_in, join
 
 Array = NDArray[Any]
 # elements of a sub-block: few enough for the cache, many enough that an operation outlasts the call and threads do not
@@ -81,7 +81,7 @@ def _analyse(rows: Array, first_row: int, plan: Plan, ws: Workspace) -> RowStati
 
 def turned(rows: Array, ws: Workspace) -> Array:
     """Return rows of shape (n, d) as (d, n) in native float32 or float64."""
-    x = ws.array("x", rows.shape[::-1], "float64" if rows.dtype.itemsize == 8 else "float32")
+    x = ws.array("x", rows.shape[::-1], held_in(rows.dtype))
     for i in range(0, len(rows), TURNED_AT_ONCE):
         np.copyto(x[:, i : i + TURNED_AT_ONCE], rows[i : i + TURNED_AT_ONCE].T)
     return x

@@ -22,6 +22,11 @@ T = TypeVar("T", bound="InputStatistics | CastStatistics | KernelStatistics")
 ALREADY = (1e-3, 1e-2)  # a row so close to mean 0 and variance 1 looks like the output of a norm
 
 
+def held_in(dtype: np.dtype[Any]) -> str:
+    """Return the dtype in which engines hold rows of a file: float64, or float32 for shorter numbers."""
+    return "float64" if dtype.itemsize == 8 else "float32"
+
+
 def accepted_error(tolerance: float, fmt: Format) -> float:
     """Accepted row error in a format: the tolerance, at least four unit roundoffs (a heuristic)."""
     return max(tolerance, 4 * fmt.unit_roundoff)

@@ -35,36 +35,35 @@ def epsilons(bench: Bench) -> str:
     kinds = [(engine, width, "") for engine in bench.engines for width in WIDTHS]
     for engine, width, thread in [*kinds, *((engine, WIDTHS[-1], ", one thread") for engine in bench.engines)]:
         path, n = bench.dump(ROWS * FEATURES // width, width), ROWS * FEATURES // width // bench.scale
-        words = [*native(THREE), "--output-format", "json", *(["--jobs", "1"] if thread else [])]
-        commands = [lnaudit("sweep", path, engine, *_points(amount), *words) for amount in EPSILONS]
+        commands = [_sweep(path, engine, amount, *(("--jobs", "1") if thread else ())) for amount in EPSILONS]
         curves[f"{engine}{thread}, {n:,} x {width:,}"] = commands, 3.0 * n * (EPSILONS[-1] - EPSILONS[0])
     return _curves(bench, "Epsilons: sweep, three formats, native", EPSILONS, curves, "row, format and epsilon")
 
 
 def epsilons_of_a_row(bench: Bench) -> str:
     """Let rows and epsilons of a sweep in one thread grow together, which leaves out what a point costs by itself."""
-    width, times, most = WIDTHS[-1], (4, 16), EPSILONS[-1]
-    words = [*native(THREE), "--output-format", "json", "--jobs", "1"]
+    width, most = WIDTHS[-1], EPSILONS[-1]
+    sizes = [ROWS * FEATURES // width // part for part in (4, 1)]
     commands = {
-        (engine, many, amount): lnaudit(
-            "sweep", bench.dump(FEATURES * FEATURES // width * many, width), engine, *_points(amount), *words
-        )
+        (engine, n, amount): _sweep(bench.dump(n, width), engine, amount, "--jobs", "1")
         for engine in bench.engines
-        for many in times
+        for n in sizes
         for amount in (1, most)
     }
-    more = (times[1] - times[0]) * FEATURES * FEATURES / width / bench.scale * 3 * (most - 1)
+    fewest, largest = (n // bench.scale for n in sizes)
+    more = 3 * (largest - fewest) * (most - 1)
     runs = in_turns(commands, bench.rounds)
     lines = []
     for engine in bench.engines:
-        few, many = ({amount: best(runs[engine, n, amount]) for amount in (1, most)} for n in times)
+        few, many = ({amount: best(runs[engine, n, amount]) for amount in (1, most)} for n in sizes)
         lines.append([engine, number(((many[most] - many[1]) - (few[most] - few[1])) / more * 1e9)])
-    title = f"### Epsilons: one thread, 1 and {most} of them on {times[0]} and {times[1]} times 16,384 x {width}"
+    title = f"### Epsilons: one thread, 1 and {most} of them on {fewest:,} and {largest:,} x {width}"
     return f"{title}\n\n{table(['', 'ns a further row, format and epsilon'], lines)}"
 
 
-def _points(amount: int) -> list[str]:
-    return ["--eps", "1e-5"] if amount == 1 else ["--eps", "1e-12..1e-2", "--points", str(amount)]
+def _sweep(path: str, engine: str, amount: int, *words: str) -> list[str]:
+    points = ["--eps", "1e-5"] if amount == 1 else ["--eps", "1e-12..1e-2", "--points", str(amount)]
+    return lnaudit("sweep", path, engine, *points, *native(THREE), "--output-format", "json", *words)
 
 
 def formats(bench: Bench) -> str:
